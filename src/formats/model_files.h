@@ -1,0 +1,64 @@
+// What a model on disk consists of, whatever its format: an index of tensors
+// (where each one's bytes are) and the description that came with them. Opening
+// reads headers only; no weight is touched.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.h"
+#include "formats/metadata.h"
+#include "tensor/dtype.h"
+
+namespace muster::formats {
+
+enum class Format { kGguf, kSafetensors };
+
+struct TensorInfo {
+  std::string name;
+  DType type = DType::kF32;
+  // Row-major, slowest dimension first, as safetensors and NumPy write it:
+  // [experts, rows, cols] or [rows, cols] or [n]. (GGUF stores the reverse.)
+  std::vector<uint64_t> shape;
+  uint32_t file = 0;         // index into ModelFiles::paths
+  uint64_t offset = 0;       // bytes from the start of that file
+  uint64_t size_bytes = 0;   // checked: offset + size_bytes <= file size
+
+  uint64_t num_elements() const;  // cannot overflow: checked on reading
+};
+
+struct ModelFiles {
+  Format format = Format::kGguf;
+  std::string path;                // what the user named
+  std::vector<std::string> paths;  // every file with tensors, in split order
+  std::vector<TensorInfo> tensors; // names are unique over all files
+  uint64_t size_bytes = 0;         // of all files together
+
+  Metadata metadata;        // GGUF: of the first file, split.* included
+  // safetensors: the folder's JSON files as text; empty where there is none.
+  std::string config_json;            // config.json (required)
+  std::string generation_config_json; // generation_config.json
+  std::string tokenizer_json;         // tokenizer.json
+  std::string tokenizer_config_json;  // tokenizer_config.json
+  std::string chat_template_jinja;    // chat_template.jinja
+
+  // nullptr: no tensor of that name. O(1).
+  const TensorInfo* Find(std::string_view name) const;
+  // Builds the index that Find uses; fails on a duplicate name. Called by the
+  // readers once all tensors are in.
+  Status BuildIndex();
+
+ private:
+  std::unordered_map<std::string_view, size_t> by_name_;
+};
+
+// Opens `path`: a .gguf file (single, or any shard of a split whose siblings
+// stand beside it), a .safetensors file or a folder of them with config.json.
+// The format is told from the content, not from the name. Errors name the file,
+// the offset, what was found, what was expected and what to do.
+Result<ModelFiles> OpenModelFiles(const std::string& path);
+
+}  // namespace muster::formats

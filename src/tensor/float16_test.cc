@@ -1,0 +1,37 @@
+#include "tensor/float16.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace muster {
+namespace {
+
+TEST(Float16Test, EveryHalfGoesThereAndBack) {
+  for (uint32_t h = 0; h < 0x10000; ++h) {
+    const float f = F16ToF32(static_cast<uint16_t>(h));
+    if (std::isnan(f)) continue;
+    ASSERT_EQ(F32ToF16(f), h);
+  }
+}
+
+TEST(Float16Test, RoundsToNearestEven) {
+  EXPECT_EQ(F32ToF16(1.0f + 0x1p-11f), F32ToF16(1.0f));           // tie, even
+  EXPECT_EQ(F32ToF16(1.0f + 3 * 0x1p-11f), F32ToF16(1.0f) + 2);   // tie, odd
+  EXPECT_EQ(F32ToF16(65519.9f), 0x7BFF);
+  EXPECT_EQ(F32ToF16(65520.0f), 0x7C00);
+  EXPECT_EQ(F32ToF16(-std::numeric_limits<float>::infinity()), 0xFC00);
+  EXPECT_EQ(F32ToF16(0x1p-25f), 0);
+  EXPECT_EQ(F32ToF16(0x1.8p-25f), 1);
+}
+
+TEST(Float16Test, E4M3HasItsKnownValues) {
+  EXPECT_EQ(F8E4M3ToF32(0x38), 1.0f);
+  EXPECT_EQ(F8E4M3ToF32(0x7E), 448.0f);
+  EXPECT_EQ(F8E4M3ToF32(0x01), 0x1p-9f);
+  EXPECT_EQ(F8E4M3ToF32(0xB8), -1.0f);
+  EXPECT_TRUE(std::isnan(F8E4M3ToF32(0x7F)));
+}
+
+}  // namespace
+}  // namespace muster
