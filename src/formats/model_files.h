@@ -52,7 +52,7 @@ struct ModelFiles {
   Status BuildIndex();
 
  private:
-  std::unordered_map<std::string_view, size_t> by_name_;
+  std::unordered_map<std::string, size_t> by_name_;  // survives a move
 };
 
 // Opens `path`: a .gguf file (single, or any shard of a split whose siblings

@@ -1,0 +1,43 @@
+// A file that is read at any offset.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+
+namespace muster::io {
+
+// Read-only. Reads are thread-safe; moving is not.
+class File {
+ public:
+  // Fails with kNotFound or kIoError, and kInvalidArgument on a folder.
+  static Result<File> Open(const std::string& path);
+
+  File(File&& other) noexcept;
+  File& operator=(File&& other) noexcept;
+  ~File();
+
+  const std::string& path() const { return path_; }
+  uint64_t size_bytes() const { return size_bytes_; }
+
+  // Fills `dst` from `offset`. Blocks. Fails with kIoError, naming the file,
+  // the offset and how many bytes were there, when the file ends before.
+  Status ReadAt(uint64_t offset, std::span<std::byte> dst) const;
+
+ private:
+  File(std::string path, int fd, uint64_t size_bytes)
+      : path_(std::move(path)), fd_(fd), size_bytes_(size_bytes) {}
+
+  std::string path_;
+  int fd_ = -1;
+  uint64_t size_bytes_ = 0;
+};
+
+// A whole file as text. Fails with kInvalidArgument when it is larger than
+// `max_bytes`.
+Result<std::string> ReadTextFile(const std::string& path, uint64_t max_bytes);
+
+}  // namespace muster::io

@@ -1,0 +1,124 @@
+#include "runtime/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace muster::runtime {
+
+telemetry::RoutingStats MakeRoutingStats(const model::ModelConfig& config) {
+  std::vector<uint32_t> num_experts;
+  std::vector<uint32_t> top_k;
+  for (const model::LayerConfig& layer : config.layers) {
+    num_experts.push_back(layer.is_moe ? layer.router.num_experts : 0);
+    top_k.push_back(layer.is_moe ? layer.router.top_k : 0);
+  }
+  return telemetry::RoutingStats(std::move(num_experts), std::move(top_k));
+}
+
+Result<std::unique_ptr<Engine>> Engine::Load(const formats::ModelFiles& files,
+                                             const EngineOptions& options,
+                                             LoadProgress* progress) {
+  const size_t num_threads =
+      options.num_threads == 0 ? DefaultNumThreads() : options.num_threads;
+  std::unique_ptr<LoadedModel> model;
+  {
+    ThreadPool loading_pool(num_threads);
+    ASSIGN_OR_RETURN(model, LoadModel(files, loading_pool, progress));
+  }
+  if (options.kv_type == kernels::KvType::kQ8 &&
+      model->config.head_dim % 32 != 0) {
+    return InvalidArgument(fmt::format(
+        "a Q8 cache needs heads of a multiple of 32, this model's have {}",
+        model->config.head_dim));
+  }
+  return std::unique_ptr<Engine>(
+      new Engine(std::move(model), num_threads, options));
+}
+
+Engine::Engine(std::unique_ptr<LoadedModel> model, size_t num_threads,
+               const EngineOptions& options)
+    : pool_(num_threads),
+      model_(std::move(model)),
+      forward_(*model_, pool_,
+               std::min(options.context_length,
+                        model_->config.context_length)),
+      kv_(model_->config,
+          std::min(options.context_length, model_->config.context_length),
+          options.kv_type),
+      chunk_tokens_(std::max<size_t>(1, options.chunk_tokens)),
+      counters_{.routing = MakeRoutingStats(model_->config)} {}
+
+Status Engine::CheckTokens(std::span<const int32_t> tokens) const {
+  if (tokens.empty()) return InvalidArgument("there is no token to run");
+  const size_t vocab_size = model_->config.vocab_size;
+  for (const int32_t token : tokens) {
+    if (token < 0 || static_cast<size_t>(token) >= vocab_size) {
+      return InvalidArgument(fmt::format(
+          "token {} is outside the vocabulary of {}", token, vocab_size));
+    }
+  }
+  if (tokens.size() > context_length() - position_) {
+    return InvalidArgument(fmt::format(
+        "{} tokens behind {} are more than the context of {}: take a larger "
+        "--ctx (the model was made for {})",
+        tokens.size(), position_, context_length(),
+        model_->config.context_length));
+  }
+  return {};
+}
+
+Result<std::span<float>> Engine::Append(std::span<const int32_t> tokens) {
+  RETURN_IF_ERROR(CheckTokens(tokens));
+  logits_.resize(model_->config.vocab_size);
+  for (size_t done = 0; done < tokens.size(); done += chunk_tokens_) {
+    const size_t count = std::min(chunk_tokens_, tokens.size() - done);
+    const bool is_last = done + count == tokens.size();
+    RunChunk(tokens.subspan(done, count), false, is_last, logits_.data());
+  }
+  return std::span<float>(logits_);
+}
+
+Result<std::span<float>> Engine::AppendForAllLogits(
+    std::span<const int32_t> tokens) {
+  RETURN_IF_ERROR(CheckTokens(tokens));
+  const size_t vocab_size = model_->config.vocab_size;
+  logits_.resize(tokens.size() * vocab_size);
+  for (size_t done = 0; done < tokens.size(); done += chunk_tokens_) {
+    const size_t count = std::min(chunk_tokens_, tokens.size() - done);
+    RunChunk(tokens.subspan(done, count), true, true,
+             logits_.data() + done * vocab_size);
+  }
+  return std::span<float>(logits_);
+}
+
+void Engine::RunChunk(std::span<const int32_t> tokens, bool all_logits,
+                      bool last_logits, float* logits) {
+  batch_.clear();
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const bool is_last = i + 1 == tokens.size();
+    batch_.push_back({.token = tokens[i],
+                      .position = position_ + i,
+                      .kv = &kv_,
+                      .wants_logits = all_logits || (is_last && last_logits)});
+  }
+  forward_.Run(batch_, logits,
+               {.stats = &counters_.routing,
+                .routings = routings_,
+                .multiplied_parameters = &counters_.multiplied_parameters});
+  position_ += tokens.size();
+  counters_.num_tokens += tokens.size();
+}
+
+void Engine::Rewind(size_t position) {
+  CHECK_LE(position, position_);
+  position_ = position;
+}
+
+void Engine::ResetCounters() {
+  counters_ = {.routing = MakeRoutingStats(model_->config)};
+}
+
+}  // namespace muster::runtime

@@ -1,0 +1,93 @@
+// One model, one sequence: the engine that `muster run` and `muster eval` drive.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "base/thread_pool.h"
+#include "formats/model_files.h"
+#include "runtime/forward.h"
+#include "runtime/kv_cache.h"
+#include "runtime/loaded_model.h"
+#include "telemetry/routing_stats.h"
+
+namespace muster::runtime {
+
+struct EngineOptions {
+  size_t num_threads = 0;        // 0: all cores that the process may use
+  size_t context_length = 4096;  // positions; at most the model's own
+  size_t chunk_tokens = 512;     // prompt tokens a step
+  kernels::KvType kv_type = kernels::KvType::kF16;
+};
+
+// What the tokens since the last ResetCounters cost.
+struct EngineCounters {
+  uint64_t num_tokens = 0;             // that went through the layers
+  uint64_t multiplied_parameters = 0;  // weights times tokens of all products
+  telemetry::RoutingStats routing;
+};
+
+// One thread at a time; uses its own pool inside.
+class Engine {
+ public:
+  // Loads the weights and takes the KV cache's memory. Blocks; see LoadModel for
+  // the errors. `progress` may be null.
+  static Result<std::unique_ptr<Engine>> Load(const formats::ModelFiles& files,
+                                              const EngineOptions& options,
+                                              LoadProgress* progress);
+
+  const LoadedModel& model() const { return *model_; }
+  size_t num_threads() const { return pool_.num_threads(); }
+  size_t context_length() const { return kv_.capacity(); }
+  size_t kv_bytes() const { return kv_.size_bytes(); }
+
+  // Tokens in the sequence so far.
+  size_t position() const { return position_; }
+
+  // Runs `tokens` behind what is there and returns the logits of the last one,
+  // [vocab_size]: valid, and the caller's to change, until the next call.
+  // Fails with kInvalidArgument on no token, a token outside the vocabulary or
+  // more tokens than the context has room for; nothing has changed then.
+  Result<std::span<float>> Append(std::span<const int32_t> tokens);
+
+  // The same, and the logits of every token: [tokens, vocab_size].
+  Result<std::span<float>> AppendForAllLogits(std::span<const int32_t> tokens);
+
+  // Forgets positions from `position` on. REQUIRES: position <= position().
+  void Rewind(size_t position);
+
+  const EngineCounters& counters() const { return counters_; }
+  void ResetCounters();
+
+  // Where set, the routing of the last step's layers is kept there.
+  void KeepRoutings(std::vector<routing::Routing>* routings) {
+    routings_ = routings;
+  }
+
+ private:
+  Engine(std::unique_ptr<LoadedModel> model, size_t num_threads,
+         const EngineOptions& options);
+
+  Status CheckTokens(std::span<const int32_t> tokens) const;
+  void RunChunk(std::span<const int32_t> tokens, bool all_logits,
+                bool last_logits, float* logits);
+
+  ThreadPool pool_;
+  std::unique_ptr<LoadedModel> model_;
+  Forward forward_;
+  KvCache kv_;
+  size_t chunk_tokens_;
+  size_t position_ = 0;
+  EngineCounters counters_;
+  std::vector<routing::Routing>* routings_ = nullptr;
+  std::vector<BatchRow> batch_;
+  std::vector<float> logits_;
+};
+
+// A RoutingStats of this model's shape.
+telemetry::RoutingStats MakeRoutingStats(const model::ModelConfig& config);
+
+}  // namespace muster::runtime

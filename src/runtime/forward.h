@@ -1,0 +1,87 @@
+// One step of the model: a batch of tokens in, logits out.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "kernels/activations.h"
+#include "kernels/products.h"
+#include "kernels/rope.h"
+#include "routing/grouping.h"
+#include "runtime/kv_cache.h"
+#include "runtime/loaded_model.h"
+#include "runtime/step_record.h"
+
+namespace muster::runtime {
+
+// A token of some sequence. Rows of one sequence in a batch stand in the order
+// of their positions, and each position before them is in the cache.
+struct BatchRow {
+  int32_t token = 0;    // REQUIRES: 0 <= token < vocab_size
+  size_t position = 0;  // REQUIRES: position < kv->capacity()
+  KvCache* kv = nullptr;
+  bool wants_logits = false;
+};
+
+// Owns the activations of a step; grows to the largest batch that it has seen.
+// The result of a row depends on its sequence alone: not on the other rows, on
+// how the prompt was cut into batches, or on the number of threads.
+// One thread at a time; uses `pool` inside.
+class Forward {
+ public:
+  // `model` and `pool` must outlive this object. Positions go up to
+  // `context_length`.
+  Forward(const LoadedModel& model, ThreadPool& pool, size_t context_length);
+
+  // logits: [rows that want them, vocab_size], in row order; may be null when
+  // none does.
+  void Run(std::span<const BatchRow> batch, float* logits,
+           const StepRecord& record);
+
+ private:
+  void Embed(std::span<const BatchRow> batch);
+  void Attention(size_t layer, std::span<const BatchRow> batch);
+  void ProjectQkv(size_t layer);
+  void RotateAndStore(size_t layer, std::span<const BatchRow> batch);
+  void Attend(size_t layer, std::span<const BatchRow> batch);
+  void FeedForward(size_t layer, const StepRecord& record);
+  void Route(size_t layer, const StepRecord& record);
+  void RunRoutedExperts(size_t layer);
+  void AddSharedExpert(size_t layer);
+  void Head(std::span<const BatchRow> batch, float* logits);
+
+  void Normalize(const float* scale);  // hidden_ -> normed_, all rows
+  void Multiply(const kernels::ActivationView& x, const WeightView& w,
+                float* out);
+  void RunProducts(std::span<const kernels::Product> products);
+  void CountParameters(const StepRecord& record);
+
+  const LoadedModel& model_;
+  const model::ModelConfig& config_;
+  ThreadPool& pool_;
+  kernels::RopeTable rope_;
+  kernels::ProductRunner products_;
+  kernels::Activations activations_;        // of normed_ or attention output
+  kernels::Activations inner_activations_;  // of experts' inner vectors
+  size_t num_rows_ = 0;
+  uint64_t multiplied_ = 0;  // weights times tokens, of this step's products
+
+  std::vector<uint32_t> all_rows_;    // 0, 1, 2, ...
+  std::vector<float> hidden_;         // [rows, model_dim], the residual stream
+  std::vector<float> normed_;         // [rows, model_dim]
+  std::vector<float> q_, k_, v_;      // [rows, q_dim or kv_dim]
+  std::vector<float> attended_;       // [rows, q_dim]
+  std::vector<float> projected_;      // [rows, model_dim]
+  std::vector<std::vector<float>> scores_;  // one per task of Attend
+  routing::Routing routing_;
+  routing::ExpertGroups groups_;
+  std::vector<uint32_t> pair_of_slot_;  // [rows, top_k] -> row of expert_out_
+  std::vector<float> router_logits_;    // [rows, num_experts]
+  std::vector<float> gate_, up_;        // [pairs, ff_dim]
+  std::vector<float> expert_out_;       // [pairs, model_dim]
+  std::vector<kernels::Product> product_list_;
+};
+
+}  // namespace muster::runtime

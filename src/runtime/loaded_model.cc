@@ -1,0 +1,272 @@
+#include "runtime/loaded_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <span>
+
+#include "base/machine.h"
+#include "base/mutex.h"
+#include "base/units.h"
+#include "io/file.h"
+#include "kernels/dequantize.h"
+
+namespace muster::runtime {
+namespace {
+
+using model::LayerRefs;
+using model::MatrixRef;
+using model::ScaleRef;
+
+constexpr size_t kTensorAlignment = 64;  // bytes: a cache line, a vector
+constexpr size_t kReadBytes = size_t{4} << 20;
+
+size_t AlignUp(size_t n) {
+  return (n + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+}
+
+size_t NumScales(const MatrixRef& ref) {
+  const ScaleRef& s = *ref.scales;
+  return ((ref.rows + s.tile_rows - 1) / s.tile_rows) *
+         ((ref.cols + s.tile_cols - 1) / s.tile_cols);
+}
+
+// Plans where every weight goes, then reads. The same walk over the model does
+// both, so that the plan cannot disagree with the reading.
+class Loader {
+ public:
+  explicit Loader(const model::WeightIndex& index) : index_(index) {}
+
+  // First pass: sizes. Second pass, with memory: views and the list of reads.
+  void Walk(LoadedModel* loaded) {
+    loaded_ = loaded;
+    blocks_used_ = floats_used_ = 0;
+    model::ModelWeights weights;
+    weights.token_embedding = Matrix(index_.token_embedding);
+    weights.output_norm = Vector(index_.output_norm);
+    weights.output = index_.output.present() ? Matrix(index_.output)
+                                             : weights.token_embedding;
+    for (const LayerRefs& refs : index_.layers) {
+      weights.layers.push_back(Layer(refs));
+    }
+    if (loaded_ != nullptr) loaded_->weights = std::move(weights);
+  }
+
+  size_t blocks_bytes() const { return blocks_used_; }
+  size_t floats_bytes() const { return floats_used_; }
+
+  Status Read(const std::vector<io::File>& files, ThreadPool& pool,
+              LoadProgress* progress) {
+    Mutex mutex;
+    Status first_error;
+    pool.ForEach(reads_.size(), [&](size_t i) {
+      const Status status = ReadOne(reads_[i], files);
+      if (!status.ok()) {
+        MutexLock lock(mutex);
+        if (first_error.ok()) first_error = status;
+      }
+      if (progress != nullptr) progress->done_bytes += reads_[i].size_bytes;
+    });
+    return first_error;
+  }
+
+  uint64_t read_bytes() const {
+    uint64_t total = 0;
+    for (const ReadTask& read : reads_) total += read.size_bytes;
+    return total;
+  }
+
+ private:
+  struct ReadTask {
+    uint32_t file = 0;
+    uint64_t offset = 0;
+    size_t size_bytes = 0;
+    std::byte* dst = nullptr;
+    // Not kF32: decode to floats at dst after reading.
+    DType decode_from = DType::kF32;
+    size_t num_elements = 0;
+  };
+
+  model::LayerWeights Layer(const LayerRefs& refs) {
+    model::LayerWeights layer;
+    layer.attn_norm = Vector(refs.attn_norm);
+    layer.ffn_norm = Vector(refs.ffn_norm);
+    layer.q = Matrix(refs.q);
+    layer.k = Matrix(refs.k);
+    layer.v = Matrix(refs.v);
+    layer.o = Matrix(refs.o);
+    layer.q_bias = Vector(refs.q_bias);
+    layer.k_bias = Vector(refs.k_bias);
+    layer.v_bias = Vector(refs.v_bias);
+    layer.q_norm = Vector(refs.q_norm);
+    layer.k_norm = Vector(refs.k_norm);
+    layer.router = FloatMatrix(refs.router);
+    layer.shared_router = FloatMatrix(refs.shared_router);
+    layer.shared = Expert(refs.shared);
+    for (const model::ExpertRefs& expert : refs.experts) {
+      layer.experts.push_back(Expert(expert));
+    }
+    return layer;
+  }
+
+  model::ExpertWeights Expert(const model::ExpertRefs& refs) {
+    return {.gate = Matrix(refs.gate),
+            .up = Matrix(refs.up),
+            .down = Matrix(refs.down)};
+  }
+
+  // As the file has it.
+  WeightView Matrix(const MatrixRef& ref) {
+    if (!ref.present()) return {};
+    WeightView view{.type = ref.type, .rows = ref.rows, .cols = ref.cols};
+    std::byte* dst = TakeBlocks(ref.size_bytes());
+    view.data = dst;
+    PlanRead(ref, dst);
+    if (ref.scales) {
+      view.scale_tile_rows = ref.scales->tile_rows;
+      view.scale_tile_cols = ref.scales->tile_cols;
+      view.scales = Floats(ref.scales->type, ref.scales->file,
+                           ref.scales->offset, NumScales(ref));
+    }
+    return view;
+  }
+
+  const float* Vector(const MatrixRef& ref) {
+    return ref.present()
+               ? Floats(ref.type, ref.file, ref.offset, ref.num_elements())
+               : nullptr;
+  }
+
+  WeightView FloatMatrix(const MatrixRef& ref) {
+    if (!ref.present()) return {};
+    return {.type = DType::kF32,
+            .data = reinterpret_cast<const std::byte*>(Vector(ref)),
+            .rows = ref.rows,
+            .cols = ref.cols};
+  }
+
+  // Room in the float arena, filled by decoding `type`.
+  const float* Floats(DType type, uint32_t file, uint64_t offset,
+                      size_t num_elements) {
+    const size_t at = floats_used_;
+    floats_used_ += AlignUp(num_elements * sizeof(float));
+    if (loaded_ == nullptr) return nullptr;
+    std::byte* dst = loaded_->floats.data() + at;
+    reads_.push_back({.file = file,
+                      .offset = offset,
+                      .size_bytes = SizeBytes(type, num_elements),
+                      .dst = dst,
+                      .decode_from = type,
+                      .num_elements = num_elements});
+    return reinterpret_cast<const float*>(dst);
+  }
+
+  std::byte* TakeBlocks(size_t size_bytes) {
+    const size_t at = blocks_used_;
+    blocks_used_ += AlignUp(size_bytes);
+    return loaded_ == nullptr ? nullptr : loaded_->blocks.data() + at;
+  }
+
+  // In pieces, so that all threads help with a large tensor.
+  void PlanRead(const MatrixRef& ref, std::byte* dst) {
+    if (loaded_ == nullptr) return;
+    const size_t total = ref.size_bytes();
+    for (size_t done = 0; done < total; done += kReadBytes) {
+      reads_.push_back({.file = ref.file,
+                        .offset = ref.offset + done,
+                        .size_bytes = std::min(kReadBytes, total - done),
+                        .dst = dst + done});
+    }
+  }
+
+  static Status ReadOne(const ReadTask& read,
+                        const std::vector<io::File>& files) {
+    const io::File& file = files[read.file];
+    if (read.decode_from == DType::kF32) {
+      return file.ReadAt(read.offset, {read.dst, read.size_bytes});
+    }
+    std::vector<std::byte> blocks(read.size_bytes);
+    RETURN_IF_ERROR(file.ReadAt(read.offset, blocks));
+    kernels::Dequantize(read.decode_from, blocks.data(), read.num_elements,
+                        reinterpret_cast<float*>(read.dst));
+    return {};
+  }
+
+  const model::WeightIndex& index_;
+  LoadedModel* loaded_ = nullptr;  // null in the first pass
+  size_t blocks_used_ = 0;
+  size_t floats_used_ = 0;
+  std::vector<ReadTask> reads_;
+};
+
+Status CheckMemory(uint64_t needed_bytes) {
+  const MemoryInfo memory = ReadMemoryInfo();
+  if (memory.usable_bytes() == 0 || needed_bytes <= memory.usable_bytes()) {
+    return {};
+  }
+  return Status(
+      Code::kResourceExhausted,
+      fmt::format("the weights need {} of memory, and this process may use {} "
+                  "({} of the machine{}). Free memory or take a smaller model",
+                  FormatBytes(needed_bytes), FormatBytes(memory.usable_bytes()),
+                  FormatBytes(memory.total_bytes),
+                  memory.cgroup_limit_bytes
+                      ? ", limited by its control group to " +
+                            FormatBytes(*memory.cgroup_limit_bytes)
+                      : ""));
+}
+
+// GGUF keeps llama-3's scaling as a tensor of divisors: it belongs to the
+// configuration.
+Status ReadRopeFactors(const model::WeightIndex& index,
+                       const std::vector<io::File>& files,
+                       model::ModelConfig& config) {
+  const MatrixRef& ref = index.rope_freqs;
+  if (!ref.present()) return {};
+  std::vector<std::byte> blocks(ref.size_bytes());
+  RETURN_IF_ERROR(files[ref.file].ReadAt(ref.offset, blocks));
+  config.rope.freq_factors.resize(ref.num_elements());
+  kernels::Dequantize(ref.type, blocks.data(), ref.num_elements(),
+                      config.rope.freq_factors.data());
+  return Validate(config);
+}
+
+}  // namespace
+
+uint64_t WeightMemoryBytes(const model::WeightIndex& index) {
+  Loader loader(index);
+  loader.Walk(nullptr);
+  return loader.blocks_bytes() + loader.floats_bytes();
+}
+
+Result<std::unique_ptr<LoadedModel>> LoadModel(const formats::ModelFiles& files,
+                                               ThreadPool& pool,
+                                               LoadProgress* progress) {
+  ASSIGN_OR_RETURN(auto read, model::ReadConfig(files));
+  ASSIGN_OR_RETURN(const auto index, model::BindWeights(files, read));
+  std::vector<io::File> open_files;
+  for (const std::string& path : files.paths) {
+    ASSIGN_OR_RETURN(auto file, io::File::Open(path));
+    open_files.push_back(std::move(file));
+  }
+  auto loaded = std::make_unique<LoadedModel>();
+  loaded->config = std::move(read.config);
+  loaded->assumptions = std::move(read.assumptions);
+  loaded->parameters = model::CountParameters(loaded->config, index);
+  RETURN_IF_ERROR(ReadRopeFactors(index, open_files, loaded->config));
+
+  Loader loader(index);
+  loader.Walk(nullptr);
+  RETURN_IF_ERROR(
+      CheckMemory(loader.blocks_bytes() + loader.floats_bytes()));
+  loaded->blocks = AlignedBuffer(loader.blocks_bytes());
+  loaded->floats = AlignedBuffer(loader.floats_bytes());
+  loader.Walk(loaded.get());
+  if (progress != nullptr) progress->total_bytes = loader.read_bytes();
+  RETURN_IF_ERROR(loader.Read(open_files, pool, progress));
+  return loaded;
+}
+
+}  // namespace muster::runtime

@@ -1,0 +1,23 @@
+// What one forward step tells about itself.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "routing/router.h"
+#include "telemetry/routing_stats.h"
+
+namespace muster::runtime {
+
+// Filled by Forward::Run where a pointer is set. All may be null.
+struct StepRecord {
+  // Counts of every routed token; must have the model's shape.
+  telemetry::RoutingStats* stats = nullptr;
+  // The routing of each layer of the last step; dense layers stay empty.
+  std::vector<routing::Routing>* routings = nullptr;
+  // Grows by the parameters that the step multiplied for each token, summed over
+  // its tokens: counted from the products that ran, not from the configuration.
+  uint64_t* multiplied_parameters = nullptr;
+};
+
+}  // namespace muster::runtime
