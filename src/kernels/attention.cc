@@ -9,7 +9,6 @@
 #include "kernels/dequantize.h"
 #include "kernels/elementwise.h"
 #include "tensor/blocks.h"
-#include "tensor/float16.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/attention.cc"
@@ -17,73 +16,118 @@
 #include "hwy/highway.h"
 
 #include "kernels/simd.h"
+#include "kernels/unpack.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace muster::kernels::HWY_NAMESPACE {
 
-// Elements [i, i + 16) of a stored vector; zeros beyond head_dim.
-HWY_INLINE F32x16 LoadKv(KvType type, const std::byte* vector, size_t i,
-                         size_t head_dim) {
-  const size_t left = head_dim - i;
-  switch (type) {
-    case KvType::kF32: {
-      const float* p = reinterpret_cast<const float*>(vector) + i;
-      return left >= 16 ? Load16(p) : LoadPartial16(p, left);
+// Elements [i, i + 16) of a stored vector, all of which exist.
+template <KvType kType>
+HWY_INLINE F32x16 LoadKv(const std::byte* vector, size_t i) {
+  if constexpr (kType == KvType::kF32) {
+    return Load16(reinterpret_cast<const float*>(vector) + i);
+  } else if constexpr (kType == KvType::kF16) {
+    return LoadF16x16(reinterpret_cast<const uint16_t*>(vector) + i);
+  } else {
+    const auto* block = reinterpret_cast<const BlockQ8_0*>(vector) + i / 32;
+    return Mul16(LoadI8x16(block->qs + i % 32), Set16(HalfToFloat(block->d)));
+  }
+}
+
+// Elements [i, i + left), zeros in the other lanes. REQUIRES: left < 16.
+template <KvType kType>
+HWY_INLINE F32x16 LoadKvTail(const std::byte* vector, size_t i, size_t left) {
+  static_assert(kType != KvType::kQ8);  // has whole blocks
+  if constexpr (kType == KvType::kF32) {
+    return LoadPartial16(reinterpret_cast<const float*>(vector) + i, left);
+  } else {
+    uint16_t padded[16] = {};
+    std::memcpy(padded, vector + i * sizeof(uint16_t), left * sizeof(uint16_t));
+    return LoadF16x16(padded);
+  }
+}
+
+// scores[p - begin] = scale * q . k of position p. One accumulator of 16 lanes:
+// the positions are independent of each other and overlap.
+template <KvType kType>
+HWY_INLINE void Scores(const float* HWY_RESTRICT q, const KvHeadView& kv,
+                       size_t begin, size_t end, float scale,
+                       float* HWY_RESTRICT scores) {
+  const size_t dim = kv.head_dim;
+  const size_t whole = dim / 16 * 16;
+  const size_t vector_bytes = KvVectorBytes(kType, dim);
+  const std::byte* key = kv.keys + begin * vector_bytes;
+  for (size_t p = begin; p < end; ++p, key += vector_bytes) {
+    F32x16 sum = Zero16();
+    for (size_t i = 0; i < whole; i += 16) {
+      sum = MulAdd16(LoadKv<kType>(key, i), Load16(q + i), sum);
     }
-    case KvType::kF16: {
-      const uint16_t* p = reinterpret_cast<const uint16_t*>(vector) + i;
-      if (left >= 16) return LoadF16x16(p);
-      uint16_t padded[16] = {};
-      std::memcpy(padded, p, left * sizeof(uint16_t));
-      return LoadF16x16(padded);
+    if constexpr (kType != KvType::kQ8) {
+      if (whole < dim) {
+        sum = MulAdd16(LoadKvTail<kType>(key, whole, dim - whole),
+                       LoadPartial16(q + whole, dim - whole), sum);
+      }
     }
-    case KvType::kQ8: {
-      const auto* block =
-          reinterpret_cast<const BlockQ8_0*>(vector) + i / 32;
-      return Mul16(LoadI8x16(block->qs + i % 32), Set16(F16ToF32(block->d)));
+    scores[p - begin] = ReduceAdd16(sum) * scale;
+  }
+}
+
+// out[0, 16 * kBlocks) = sum of weights[p - begin] * elements [i, ...) of the
+// value of position p, positions in order, sums in registers.
+template <KvType kType, size_t kBlocks>
+HWY_INLINE void WeightedValues(const KvHeadView& kv, size_t i, size_t begin,
+                               size_t end, const float* HWY_RESTRICT weights,
+                               float* HWY_RESTRICT out) {
+  const size_t vector_bytes = KvVectorBytes(kType, kv.head_dim);
+  const std::byte* value = kv.values + begin * vector_bytes;
+  F32x16 sum[kBlocks];
+  for (size_t b = 0; b < kBlocks; ++b) sum[b] = Zero16();
+  for (size_t p = begin; p < end; ++p, value += vector_bytes) {
+    const F32x16 weight = Set16(weights[p - begin]);
+    for (size_t b = 0; b < kBlocks; ++b) {
+      sum[b] = MulAdd16(LoadKv<kType>(value, i + 16 * b), weight, sum[b]);
     }
   }
-  return Zero16();
+  for (size_t b = 0; b < kBlocks; ++b) Store16(sum[b], out + 16 * b);
+}
+
+// The last elements of a head_dim that is not a multiple of 16.
+template <KvType kType>
+HWY_INLINE void WeightedTail(const KvHeadView& kv, size_t i, size_t begin,
+                             size_t end, const float* HWY_RESTRICT weights,
+                             float* HWY_RESTRICT out) {
+  const size_t left = kv.head_dim - i;
+  const size_t vector_bytes = KvVectorBytes(kType, kv.head_dim);
+  F32x16 sum = Zero16();
+  for (size_t p = begin; p < end; ++p) {
+    const std::byte* value = kv.values + p * vector_bytes;
+    sum = MulAdd16(LoadKvTail<kType>(value, i, left), Set16(weights[p - begin]),
+                   sum);
+  }
+  StorePartial16(sum, out, left);
 }
 
 template <KvType kType>
 HWY_INLINE void AttendTyped(const float* q, const KvHeadView& kv, size_t begin,
                             size_t end, float scale, float* scores,
                             float* out) {
-  const size_t dim = kv.head_dim;
-  const size_t vector_bytes = KvVectorBytes(kType, dim);
-  for (size_t p = begin; p < end; ++p) {
-    const std::byte* key = kv.keys + p * vector_bytes;
-    F32x16 sum = Zero16();
-    for (size_t i = 0; i < dim; i += 16) {
-      const F32x16 query = dim - i >= 16 ? Load16(q + i)
-                                         : LoadPartial16(q + i, dim - i);
-      sum = MulAdd16(LoadKv(kType, key, i, dim), query, sum);
-    }
-    scores[p - begin] = ReduceAdd16(sum) * scale;
-  }
+  Scores<kType>(q, kv, begin, end, scale, scores);
   kernels::Softmax(scores, end - begin);
-  std::fill(out, out + dim, 0.0f);
-  // Four registers of the output at a time; positions in order.
-  constexpr size_t kBlock = 4;
-  for (size_t i = 0; i < dim; i += 16 * kBlock) {
-    F32x16 sum[kBlock] = {Zero16(), Zero16(), Zero16(), Zero16()};
-    const size_t blocks = std::min(kBlock, (dim - i + 15) / 16);
-    for (size_t p = begin; p < end; ++p) {
-      const std::byte* value = kv.values + p * vector_bytes;
-      const F32x16 weight = Set16(scores[p - begin]);
-      for (size_t b = 0; b < blocks; ++b) {
-        sum[b] = MulAdd16(LoadKv(kType, value, i + 16 * b, dim), weight, sum[b]);
-      }
-    }
-    for (size_t b = 0; b < blocks; ++b) {
-      const size_t at = i + 16 * b;
-      if (dim - at >= 16) {
-        Store16(sum[b], out + at);
-      } else {
-        StorePartial16(sum[b], out + at, dim - at);
-      }
-    }
+  // As many sums as half of the registers hold.
+  constexpr size_t kBlocks = kParts == 1 ? 8 : 4;
+  const size_t dim = kv.head_dim;
+  size_t i = 0;
+  for (; i + 16 * kBlocks <= dim; i += 16 * kBlocks) {
+    WeightedValues<kType, kBlocks>(kv, i, begin, end, scores, out + i);
+  }
+  for (; i + 64 <= dim; i += 64) {
+    WeightedValues<kType, 4>(kv, i, begin, end, scores, out + i);
+  }
+  for (; i + 16 <= dim; i += 16) {
+    WeightedValues<kType, 1>(kv, i, begin, end, scores, out + i);
+  }
+  if constexpr (kType != KvType::kQ8) {
+    if (i < dim) WeightedTail<kType>(kv, i, begin, end, scores, out + i);
   }
 }
 
@@ -106,57 +150,6 @@ HWY_AFTER_NAMESPACE();
 namespace muster::kernels {
 
 HWY_EXPORT(AttendHead);
-
-size_t KvVectorBytes(KvType type, size_t head_dim) {
-  switch (type) {
-    case KvType::kF32:
-      return head_dim * sizeof(float);
-    case KvType::kF16:
-      return head_dim * sizeof(uint16_t);
-    case KvType::kQ8:
-      return SizeBytes(DType::kQ8_0, head_dim);
-  }
-  return 0;
-}
-
-namespace {
-
-// As ggml quantises: scale = max|x| / 127, stored as float16.
-void StoreQ8(const float* x, size_t head_dim, BlockQ8_0* blocks) {
-  for (size_t b = 0; b < head_dim / 32; ++b) {
-    const float* group = x + b * 32;
-    float largest = 0;
-    for (size_t i = 0; i < 32; ++i) {
-      largest = std::max(largest, std::fabs(group[i]));
-    }
-    blocks[b].d = F32ToF16(largest / 127.0f);
-    const float d = F16ToF32(blocks[b].d);
-    const float inverse = d > 0 ? 1.0f / d : 0.0f;
-    for (size_t i = 0; i < 32; ++i) {
-      const float rounded = std::nearbyint(group[i] * inverse);
-      blocks[b].qs[i] =
-          static_cast<int8_t>(std::clamp(rounded, -127.0f, 127.0f));
-    }
-  }
-}
-
-}  // namespace
-
-void StoreKv(KvType type, const float* x, size_t head_dim, std::byte* out) {
-  switch (type) {
-    case KvType::kF32:
-      std::memcpy(out, x, head_dim * sizeof(float));
-      return;
-    case KvType::kF16:
-      for (size_t i = 0; i < head_dim; ++i) {
-        const uint16_t half = F32ToF16(x[i]);
-        std::memcpy(out + i * sizeof(half), &half, sizeof(half));
-      }
-      return;
-    case KvType::kQ8:
-      return StoreQ8(x, head_dim, reinterpret_cast<BlockQ8_0*>(out));
-  }
-}
 
 void AttendHead(const float* q, const KvHeadView& kv, size_t begin, size_t end,
                 float scale, float* scores, float* out) {

@@ -17,6 +17,8 @@ enum class KvType : uint8_t {
 size_t KvVectorBytes(KvType type, size_t head_dim);
 
 // Stores one head's key or value.   x: [head_dim]
+// F16 beyond 65504 becomes infinity. A block of Q8 that holds NaN, infinity or
+// more than its scale can reach becomes NaN as a whole. Thread-safe.
 void StoreKv(KvType type, const float* x, size_t head_dim, std::byte* out);
 
 // Positions [0, num_positions) of one KV head; vector p is at

@@ -36,6 +36,14 @@ void SiluMul(const float* gate, const float* up, size_t n, float* out) {
   });
 }
 
+void Sigmoid(float* x, size_t n) {
+  const F32x16 one = Set16(1.0f);
+  ForLanes(n, [&](size_t i, size_t lanes) {
+    const F32x16 e = Exp16(Neg16(LoadUpTo16(x + i, lanes)));
+    StoreUpTo16(Div16(one, Add16(one, e)), x + i, lanes);
+  });
+}
+
 void Add(const float* x, size_t n, float* acc) {
   ForLanes(n, [&](size_t i, size_t lanes) {
     StoreUpTo16(Add16(LoadUpTo16(acc + i, lanes), LoadUpTo16(x + i, lanes)),
@@ -82,6 +90,7 @@ HWY_AFTER_NAMESPACE();
 namespace muster::kernels {
 
 HWY_EXPORT(SiluMul);
+HWY_EXPORT(Sigmoid);
 HWY_EXPORT(Add);
 HWY_EXPORT(AddScaled);
 HWY_EXPORT(Softmax);
@@ -89,6 +98,7 @@ HWY_EXPORT(Softmax);
 void SiluMul(const float* gate, const float* up, size_t n, float* out) {
   HWY_DYNAMIC_DISPATCH(SiluMul)(gate, up, n, out);
 }
+void Sigmoid(float* x, size_t n) { HWY_DYNAMIC_DISPATCH(Sigmoid)(x, n); }
 void Add(const float* x, size_t n, float* acc) {
   HWY_DYNAMIC_DISPATCH(Add)(x, n, acc);
 }

@@ -10,6 +10,9 @@ namespace muster::kernels {
 // either input. exp is a polynomial with at most 2 ulp of error.
 void SiluMul(const float* gate, const float* up, size_t n, float* out);
 
+// x[i] = 1 / (1 + exp(-x[i])), with the same exp.
+void Sigmoid(float* x, size_t n);
+
 // acc[i] += x[i]
 void Add(const float* x, size_t n, float* acc);
 

@@ -1,5 +1,6 @@
 #include "kernels/instruction_set.h"
 
+#include <cpuid.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -72,12 +73,18 @@ Status ForceInstructionSet(std::string_view name) {
                   name, fmt::join(SupportedInstructionSets(), ", ")));
 }
 
+// clang's __builtin_cpu_supports does not know it.
+static bool HasF16C() {
+  unsigned int eax, ebx, ecx, edx;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
 Status CheckCpu() {
   __builtin_cpu_init();
   std::string missing;
   if (!__builtin_cpu_supports("avx2")) missing += " AVX2";
   if (!__builtin_cpu_supports("fma")) missing += " FMA";
-  if (!__builtin_cpu_supports("f16c")) missing += " F16C";
+  if (!HasF16C()) missing += " F16C";
   if (missing.empty()) return {};
   return Unsupported(
       fmt::format("this CPU lacks{}: Muster needs an x86-64 processor with "

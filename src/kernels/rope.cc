@@ -25,6 +25,7 @@ RopeTable::RopeTable(std::vector<double> inv_freq, double magnitude,
 void ApplyRope(const RopeTable& table, RopePairing pairing, size_t position,
                size_t num_heads, size_t head_dim, float* heads) {
   CHECK_LT(position, table.num_positions());
+  CHECK_LE(table.rope_dim(), head_dim);
   const size_t half = table.rope_dim() / 2;
   const float* cos = table.cos(position);
   const float* sin = table.sin(position);

@@ -92,6 +92,26 @@ HWY_INLINE F32x16 Neg16(const F32x16& a) {
 }
 
 // Lanes 0..7 with 8..15, then 4 apart, then 2, then 1: one tree everywhere.
+#if HWY_TARGET <= HWY_AVX2
+// Halves added until 4 lanes are left.
+template <class V>
+HWY_INLINE auto FoldTo4(const V& v) {
+  const hn::DFromV<V> d;
+  if constexpr (hn::MaxLanes(d) == 4) {
+    return v;
+  } else {
+    return FoldTo4(
+        hn::Add(hn::LowerHalf(v), hn::UpperHalf(hn::Half<decltype(d)>(), v)));
+  }
+}
+HWY_INLINE float ReduceAdd16(const F32x16& v) {
+  auto sum = v.part[0];
+  if constexpr (kParts == 2) sum = hn::Add(sum, v.part[1]);
+  auto four = FoldTo4(sum);
+  four = hn::Add(four, hn::Shuffle1032(four));
+  return hn::GetLane(hn::Add(four, hn::Shuffle2301(four)));
+}
+#else
 HWY_INLINE float ReduceAdd16(const F32x16& v) {
   alignas(64) float a[16];
   Store16(v, a);
@@ -100,6 +120,7 @@ HWY_INLINE float ReduceAdd16(const F32x16& v) {
   for (size_t i = 0; i < 4; ++i) c[i] = b[i] + b[i + 4];
   return (c[0] + c[2]) + (c[1] + c[3]);
 }
+#endif
 HWY_INLINE float ReduceMax16(const F32x16& v) {
   alignas(64) float a[16];
   Store16(v, a);
@@ -125,6 +146,16 @@ HWY_INLINE F32x16 LoadF16x16(const uint16_t* p) {
     return hn::PromoteTo(FloatTag(), hn::BitCast(d_half, bits));
   });
 }
+#if HWY_TARGET <= HWY_AVX2
+// 16 floats as IEEE halves, rounded to nearest even.
+HWY_INLINE void StoreF16x16(const F32x16& v, std::byte* p) {
+  const hn::Rebind<hwy::float16_t, FloatTag> d_half;
+  for (size_t i = 0; i < kParts; ++i) {
+    hn::StoreU(hn::DemoteTo(d_half, v.part[i]), d_half,
+               reinterpret_cast<hwy::float16_t*>(p) + i * kPartLanes);
+  }
+}
+#endif
 HWY_INLINE F32x16 LoadI8x16(const int8_t* p) {
   const hn::Rebind<int8_t, FloatTag> d8;
   return EachPart([&](size_t i) {
@@ -148,7 +179,7 @@ HWY_INLINE F32x16 LoadI32x16(const int32_t* p) {
 
 // exp(x), within 2 ulp for normal results; below -87.3 it is 0, above 88.7
 // infinity; NaN stays NaN.
-// x = n ln 2 + r with |r| <= ln 2 / 2; exp(r) by the degree-6 Taylor polynomial
+// x = n ln 2 + r with |r| <= ln 2 / 2; exp(r) by the degree-7 Taylor polynomial
 // in Horner's form (its error is under 2^-27 there), then scaled by 2^n.
 HWY_INLINE F32x16 Exp16(const F32x16& x) {
   const FloatTag d;

@@ -60,10 +60,10 @@ struct TensorRule {
   std::string_view hf;    // empty: no such tensor in safetensors
 };
 
-// How Hugging Face's config.json spells the counts that families name freely.
+// What Hugging Face's config.json leaves to the family.
 struct HfKeys {
-  std::string_view num_experts = "num_experts";
   std::string_view expert_ff_dim = "moe_intermediate_size";
+  double rope_theta = 10000.0;  // where the file does not say
 };
 
 struct Family {
@@ -71,7 +71,7 @@ struct Family {
   std::string_view hf_architecture;  // of config.json
   std::string_view gguf_architecture;
   bool has_experts = false;
-  HfKeys hf_keys;
+  HfKeys hf_keys = {};
   QkNorm qk_norm = QkNorm::kNone;
   bool qkv_bias = false;  // always; config.json's attention_bias adds it too
   bool shared_expert = false;

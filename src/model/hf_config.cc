@@ -63,8 +63,9 @@ Status ReadScaling(const json& object, RopeScaling& scaling) {
   return {};
 }
 
-Status ReadRope(const json& root, ModelConfig& config) {
+Status ReadRope(const json& root, const Family& family, ModelConfig& config) {
   RopeConfig& rope = config.rope;
+  rope.base = family.hf_keys.rope_theta;
   rope.dim = config.head_dim;
   rope.scaling.original_context = config.context_length;
   ASSIGN_OR_RETURN(const auto partial,
@@ -91,9 +92,10 @@ Status ReadRope(const json& root, ModelConfig& config) {
 Result<routing::RouterConfig> ReadRouter(const json& root,
                                          ReadConfigResult& out) {
   routing::RouterConfig router;
-  ASSIGN_OR_RETURN(
-      const auto num_experts,
-      RequireSize(root, out.family->hf_keys.num_experts.data()));
+  // Versions of transformers differ in the name, whatever the family.
+  const char* name =
+      root.contains("num_local_experts") ? "num_local_experts" : "num_experts";
+  ASSIGN_OR_RETURN(const auto num_experts, RequireSize(root, name));
   ASSIGN_OR_RETURN(const auto top_k, RequireSize(root, "num_experts_per_tok"));
   if (num_experts > UINT32_MAX || top_k > UINT32_MAX) {
     return Corrupt(fmt::format("config.json: {} experts, {} a token",
@@ -141,14 +143,32 @@ Result<std::vector<bool>> MoeLayers(const json& root, size_t num_layers,
   return is_moe;
 }
 
-// Tokens that attention sees in `layer`; 0: all.
+// Tokens that attention sees in `layer`; 0: all. Newer files say it per layer
+// in layer_types, older ones from max_window_layers on.
 Result<size_t> SlidingWindow(const json& root, size_t layer) {
   ASSIGN_OR_RETURN(const auto window, Get<uint64_t>(root, "sliding_window"));
   ASSIGN_OR_RETURN(const auto use, Get<bool>(root, "use_sliding_window"));
-  if (!window || (use && !*use)) return size_t{0};
   ASSIGN_OR_RETURN(const auto first, Get<uint64_t>(root, "max_window_layers"));
-  if (first && layer < *first) return size_t{0};
-  return static_cast<size_t>(*window);
+  bool slides = window && use.value_or(true) && layer >= first.value_or(0);
+  const auto types = root.find("layer_types");
+  if (types != root.end() && !types->is_null()) {
+    if (!types->is_array() || layer >= types->size() ||
+        !(*types)[layer].is_string()) {
+      return Corrupt("config.json: layer_types is not a string per layer");
+    }
+    const auto type = (*types)[layer].get<std::string>();
+    if (type != "full_attention" && type != "sliding_attention") {
+      return Unsupported(fmt::format(
+          "config.json: layer {} has attention '{}', expected full_attention "
+          "or sliding_attention",
+          layer, type));
+    }
+    slides = type == "sliding_attention";
+    if (slides && !window) {
+      return Corrupt("config.json: sliding_attention without sliding_window");
+    }
+  }
+  return slides ? static_cast<size_t>(*window) : size_t{0};
 }
 
 Status ReadLayers(const json& root, size_t num_layers, ReadConfigResult& out) {
@@ -273,7 +293,7 @@ Result<ReadConfigResult> ReadHfConfig(const std::string& config_json) {
       qkv_bias.value_or(out.family->qkv_bias) || bias.value_or(false);
   ASSIGN_OR_RETURN(const auto tied, Get<bool>(root, "tie_word_embeddings"));
   config.tied_embeddings = tied.value_or(false);
-  RETURN_IF_ERROR(ReadRope(root, config));
+  RETURN_IF_ERROR(ReadRope(root, *out.family, config));
   RETURN_IF_ERROR(ReadLayers(root, num_layers, out));
   RETURN_IF_ERROR(ReadQuantization(root, out));
   return out;

@@ -12,11 +12,13 @@ namespace muster::routing {
 namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
+constexpr float kLargest = std::numeric_limits<float>::max();
 
 // logits -> scores in [0, 1], in place.
 void Score(GatingFunction gating, float* x, size_t n) {
   for (size_t i = 0; i < n; ++i) {
-    if (std::isnan(x[i])) x[i] = kNever;
+    // Infinity would make NaN of softmax; the largest float stands for it.
+    x[i] = std::isnan(x[i]) ? kNever : std::min(x[i], kLargest);
   }
   switch (gating) {
     case GatingFunction::kSoftmax: {
@@ -26,8 +28,7 @@ void Score(GatingFunction gating, float* x, size_t n) {
       return kernels::Softmax(x, n);
     }
     case GatingFunction::kSigmoid:
-      for (size_t i = 0; i < n; ++i) x[i] = 1.0f / (1.0f + std::exp(-x[i]));
-      return;
+      return kernels::Sigmoid(x, n);
   }
 }
 

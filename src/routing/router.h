@@ -30,10 +30,13 @@ struct Routing {
 
 // Scores all experts (softmax over all, or sigmoid of each), picks the top_k
 // largest, ties to the lowest id; weights are the scores, renormalised and
-// scaled as `config` says. NaN logits lose against everything.
+// scaled as `config` says. NaN logits lose against everything;
+// infinity counts as the largest float.
 //   logits:         [num_tokens, num_experts]
 //   selection_bias: [num_experts] added to scores for picking only, never to
 //                   weights; nullptr: none
+// Weights are in [0, scale] whatever the logits. The sum that normalises is
+// taken in slot order; a sum of 0 is left alone.
 // REQUIRES: 1 <= top_k <= num_experts.
 void Route(const RouterConfig& config, const float* logits,
            const float* selection_bias, size_t num_tokens, Routing* out);

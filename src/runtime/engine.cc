@@ -107,7 +107,7 @@ void Engine::RunChunk(std::span<const int32_t> tokens, bool all_logits,
   forward_.Run(batch_, logits,
                {.stats = &counters_.routing,
                 .routings = routings_,
-                .multiplied_parameters = &counters_.multiplied_parameters});
+                .routed_parameters = &counters_.routed_parameters});
   position_ += tokens.size();
   counters_.num_tokens += tokens.size();
 }

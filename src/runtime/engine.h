@@ -26,7 +26,7 @@ struct EngineOptions {
 // What the tokens since the last ResetCounters cost.
 struct EngineCounters {
   uint64_t num_tokens = 0;             // that went through the layers
-  uint64_t multiplied_parameters = 0;  // weights times tokens of all products
+  uint64_t routed_parameters = 0;  // of experts that ran, summed over tokens
   telemetry::RoutingStats routing;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/check.h"
 #include "kernels/attention.h"
@@ -21,14 +20,16 @@ using model::LayerWeights;
 void Forward::Run(std::span<const BatchRow> batch, float* logits,
                   const StepRecord& record) {
   num_rows_ = batch.size();
-  multiplied_ = 0;
+  routed_parameters_ = 0;
   Embed(batch);
   for (size_t layer = 0; layer < config_.layers.size(); ++layer) {
     Attention(layer, batch);
     FeedForward(layer, record);
   }
   Head(batch, logits);
-  CountParameters(record);
+  if (record.routed_parameters != nullptr) {
+    *record.routed_parameters += routed_parameters_;
+  }
 }
 
 Forward::Forward(const LoadedModel& model, ThreadPool& pool,
@@ -41,8 +42,6 @@ Forward::Forward(const LoadedModel& model, ThreadPool& pool,
 
 void Forward::Embed(std::span<const BatchRow> batch) {
   hidden_.resize(num_rows_ * config_.model_dim);
-  all_rows_.resize(num_rows_);
-  std::iota(all_rows_.begin(), all_rows_.end(), 0u);
   for (size_t row = 0; row < num_rows_; ++row) {
     CHECK_LT(static_cast<size_t>(batch[row].token), config_.vocab_size);
     kernels::DequantizeRow(model_.weights.token_embedding,
@@ -77,11 +76,12 @@ void Forward::ProjectQkv(size_t layer) {
   q_.resize(num_rows_ * config_.q_dim());
   k_.resize(num_rows_ * config_.kv_dim());
   v_.resize(num_rows_ * config_.kv_dim());
+  const std::span<const uint32_t> rows = FirstRows(num_rows_);
   const Product products[] = {
-      {&weights.q, &x, all_rows_, q_.data(), config_.q_dim()},
-      {&weights.k, &x, all_rows_, k_.data(), config_.kv_dim()},
-      {&weights.v, &x, all_rows_, v_.data(), config_.kv_dim()}};
-  RunProducts(products);
+      {&weights.q, &x, rows, q_.data(), config_.q_dim()},
+      {&weights.k, &x, rows, k_.data(), config_.kv_dim()},
+      {&weights.v, &x, rows, v_.data(), config_.kv_dim()}};
+  products_.Run(products, pool_);
   if (!config_.qkv_bias) return;
   for (size_t row = 0; row < num_rows_; ++row) {
     kernels::Add(weights.q_bias, config_.q_dim(),
@@ -236,7 +236,8 @@ void Forward::RunRoutedExperts(size_t layer) {
     product_list_.push_back(
         {&expert.up, &x, tokens, up_.data() + begin * ff_dim, ff_dim});
   }
-  RunProducts(product_list_);
+  products_.Run(product_list_, pool_);
+  if (config_.layers[layer].is_moe) CountProducts();
 
   pool_.ForRange(num_pairs * ff_dim, 4096, [&](size_t begin, size_t end) {
     kernels::SiluMul(gate_.data() + begin, up_.data() + begin, end - begin,
@@ -245,21 +246,17 @@ void Forward::RunRoutedExperts(size_t layer) {
 
   const ActivationView inner = inner_activations_.Set(
       gate_.data(), num_pairs, ff_dim, quantize_inner, pool_);
-  std::vector<uint32_t>& pairs = all_rows_;
-  if (pairs.size() < num_pairs) {
-    pairs.resize(num_pairs);
-    std::iota(pairs.begin(), pairs.end(), 0u);
-  }
+  const std::span<const uint32_t> pairs = FirstRows(num_pairs);
   product_list_.clear();
   for (size_t g = 0; g < num_groups; ++g) {
     const size_t begin = groups_.offsets[g];
     product_list_.push_back(
         {&experts[groups_.expert_ids[g]].down, &inner,
-         std::span<const uint32_t>(pairs).subspan(
-             begin, groups_.offsets[g + 1] - begin),
+         pairs.subspan(begin, groups_.offsets[g + 1] - begin),
          expert_out_.data() + begin * model_dim, model_dim});
   }
-  RunProducts(product_list_);
+  products_.Run(product_list_, pool_);
+  if (config_.layers[layer].is_moe) CountProducts();
 
   const size_t top_k = routing_.top_k;
   pair_of_slot_.resize(num_pairs);
@@ -275,13 +272,21 @@ void Forward::RunRoutedExperts(size_t layer) {
   });
 }
 
+// The experts' products that have just run, for the record.
+void Forward::CountProducts() {
+  for (const Product& product : product_list_) {
+    routed_parameters_ += uint64_t{product.weights->rows} *
+                          product.weights->cols * product.tokens.size();
+  }
+}
+
 // projected += sigmoid(x . w) * shared(x), or shared(x) where there is no gate.
 void Forward::AddSharedExpert(size_t layer) {
   const LayerWeights& weights = model_.weights.layers[layer];
   const ExpertWeights& shared = weights.shared;
   const size_t ff_dim = config_.layers[layer].shared_ff_dim;
   const size_t model_dim = config_.model_dim;
-  const std::span<const uint32_t> rows(all_rows_.data(), num_rows_);
+  const std::span<const uint32_t> rows = FirstRows(num_rows_);
   gate_.resize(num_rows_ * ff_dim);
   up_.resize(num_rows_ * ff_dim);
   expert_out_.resize(num_rows_ * model_dim);
@@ -292,7 +297,7 @@ void Forward::AddSharedExpert(size_t layer) {
                        pool_);
   const Product products[] = {{&shared.gate, &x, rows, gate_.data(), ff_dim},
                               {&shared.up, &x, rows, up_.data(), ff_dim}};
-  RunProducts(products);
+  products_.Run(products, pool_);
   pool_.ForRange(num_rows_ * ff_dim, 4096, [&](size_t begin, size_t end) {
     kernels::SiluMul(gate_.data() + begin, up_.data() + begin, end - begin,
                      gate_.data() + begin);
@@ -328,12 +333,17 @@ void Forward::Head(std::span<const BatchRow> batch, float* logits) {
   if (wanted == 0) return;
   CHECK(logits != nullptr);
   const WeightView& output = model_.weights.output;
-  num_rows_ = wanted;
   const ActivationView x =
       activations_.Set(normed_.data(), wanted, model_dim,
                        kernels::ReadsQuantized(output.type), pool_);
   Multiply(x, output, logits);
-  num_rows_ = batch.size();
+}
+
+std::span<const uint32_t> Forward::FirstRows(size_t count) {
+  while (row_numbers_.size() < count) {
+    row_numbers_.push_back(static_cast<uint32_t>(row_numbers_.size()));
+  }
+  return std::span<const uint32_t>(row_numbers_).first(count);
 }
 
 void Forward::Normalize(const float* scale) {
@@ -347,23 +357,8 @@ void Forward::Normalize(const float* scale) {
 
 void Forward::Multiply(const ActivationView& x, const WeightView& w,
                        float* out) {
-  const Product product = {
-      &w, &x, std::span<const uint32_t>(all_rows_.data(), x.num_rows), out,
-      w.rows};
-  RunProducts({&product, 1});
-}
-
-void Forward::RunProducts(std::span<const Product> products) {
-  for (const Product& product : products) {
-    multiplied_ += uint64_t{product.weights->rows} * product.weights->cols *
-                   product.tokens.size();
-  }
-  products_.Run(products, pool_);
-}
-
-void Forward::CountParameters(const StepRecord& record) {
-  if (record.multiplied_parameters == nullptr) return;
-  *record.multiplied_parameters += multiplied_;
+  const Product product = {&w, &x, FirstRows(x.num_rows), out, w.rows};
+  products_.Run({&product, 1}, pool_);
 }
 
 }  // namespace muster::runtime

@@ -49,14 +49,15 @@ class Forward {
   void FeedForward(size_t layer, const StepRecord& record);
   void Route(size_t layer, const StepRecord& record);
   void RunRoutedExperts(size_t layer);
+  void CountProducts();
+  // The row numbers 0 .. count - 1. Valid until a call with a larger count.
+  std::span<const uint32_t> FirstRows(size_t count);
   void AddSharedExpert(size_t layer);
   void Head(std::span<const BatchRow> batch, float* logits);
 
   void Normalize(const float* scale);  // hidden_ -> normed_, all rows
   void Multiply(const kernels::ActivationView& x, const WeightView& w,
                 float* out);
-  void RunProducts(std::span<const kernels::Product> products);
-  void CountParameters(const StepRecord& record);
 
   const LoadedModel& model_;
   const model::ModelConfig& config_;
@@ -66,9 +67,9 @@ class Forward {
   kernels::Activations activations_;        // of normed_ or attention output
   kernels::Activations inner_activations_;  // of experts' inner vectors
   size_t num_rows_ = 0;
-  uint64_t multiplied_ = 0;  // weights times tokens, of this step's products
+  uint64_t routed_parameters_ = 0;  // weights times tokens, of this step
 
-  std::vector<uint32_t> all_rows_;    // 0, 1, 2, ...
+  std::vector<uint32_t> row_numbers_;  // 0, 1, 2, ...
   std::vector<float> hidden_;         // [rows, model_dim], the residual stream
   std::vector<float> normed_;         // [rows, model_dim]
   std::vector<float> q_, k_, v_;      // [rows, q_dim or kv_dim]

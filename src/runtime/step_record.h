@@ -15,9 +15,9 @@ struct StepRecord {
   telemetry::RoutingStats* stats = nullptr;
   // The routing of each layer of the last step; dense layers stay empty.
   std::vector<routing::Routing>* routings = nullptr;
-  // Grows by the parameters that the step multiplied for each token, summed over
-  // its tokens: counted from the products that ran, not from the configuration.
-  uint64_t* multiplied_parameters = nullptr;
+  // Grows by the parameters of routed experts that the step multiplied, summed
+  // over its tokens: counted from the products that ran, not from the choice.
+  uint64_t* routed_parameters = nullptr;
 };
 
 }  // namespace muster::runtime

@@ -1,0 +1,183 @@
+// muster doctor: what this machine has, and what it lacks.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/machine.h"
+#include "base/thread_pool.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/demo_model.h"
+#include "cli/disk_speed.h"
+#include "kernels/instruction_set.h"
+#include "tensor/aligned_buffer.h"
+
+namespace muster::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct DoctorOptions {
+  bool json = false;
+  std::string disk;
+};
+
+struct Diagnosis {
+  std::string cpu;
+  size_t num_cores = 0;
+  std::vector<std::string> instruction_sets;
+  std::string chosen;
+  MemoryInfo memory;
+  double memory_bytes_per_second = 0;
+  std::string disk_folder;
+  Result<DiskSpeed> disk = Status();
+  std::string demo_model;  // empty: not found
+  std::vector<std::string> advice;
+};
+
+// Sums a large buffer on all cores: what decoding a token can hope for.
+double MeasureMemory(size_t num_threads) {
+  constexpr size_t kBytes = size_t{256} << 20;
+  AlignedBuffer buffer(kBytes);
+  std::fill_n(reinterpret_cast<uint64_t*>(buffer.data()), kBytes / 8,
+              uint64_t{1});
+  ThreadPool pool(num_threads);
+  double best = 0;
+  for (int repetition = 0; repetition < 5; ++repetition) {
+    std::atomic<uint64_t> total{0};
+    const auto start = std::chrono::steady_clock::now();
+    pool.ForRange(kBytes / 8, 1 << 16, [&](size_t begin, size_t end) {
+      const auto* words = reinterpret_cast<const uint64_t*>(buffer.data());
+      uint64_t sums[8] = {};
+      for (size_t i = begin; i + 8 <= end; i += 8) {
+        for (size_t j = 0; j < 8; ++j) sums[j] += words[i + j];
+      }
+      for (const uint64_t sum : sums) total += sum;
+    });
+    const std::chrono::duration<double> spent =
+        std::chrono::steady_clock::now() - start;
+    if (total != 0) best = std::max(best, kBytes / spent.count());
+  }
+  return best;
+}
+
+Diagnosis Diagnose(const DoctorOptions& options) {
+  Diagnosis d;
+  d.cpu = CpuModelName();
+  d.num_cores = DefaultNumThreads();
+  d.instruction_sets = kernels::SupportedInstructionSets();
+  d.chosen = kernels::CurrentInstructionSet();
+  d.memory = ReadMemoryInfo();
+  d.memory_bytes_per_second = MeasureMemory(d.num_cores);
+  d.disk_folder = options.disk;
+  d.disk = MeasureDisk(options.disk);
+  if (auto demo = ModelOrDemo(""); demo.ok()) d.demo_model = *demo;
+  if (d.chosen == "avx2") {
+    d.advice.push_back(
+        "no AVX-512: prompts run at about half the speed per core");
+  }
+  if (d.memory.cgroup_limit_bytes) {
+    d.advice.push_back(fmt::format(
+        "the control group limits memory to {}, of {} in the machine",
+        FormatBytes(*d.memory.cgroup_limit_bytes),
+        FormatBytes(d.memory.total_bytes)));
+  }
+  if (!d.disk.ok()) d.advice.push_back(d.disk.status().message());
+  if (d.demo_model.empty()) {
+    d.advice.push_back("the demo model was not found: name a MODEL, or set "
+                       "MUSTER_DEMO_MODEL");
+  }
+  return d;
+}
+
+ordered_json ToJson(const Diagnosis& d) {
+  ordered_json json = {
+      {"version", MUSTER_VERSION},
+      {"cpu", d.cpu},
+      {"num_cores", d.num_cores},
+      {"instruction_sets", d.instruction_sets},
+      {"instruction_set", d.chosen},
+      {"memory",
+       {{"total_bytes", d.memory.total_bytes},
+        {"available_bytes", d.memory.available_bytes},
+        {"usable_bytes", d.memory.usable_bytes()},
+        {"cgroup_limit_bytes", nullptr},
+        {"read_bytes_per_second", d.memory_bytes_per_second}}},
+      {"disk", {{"folder", d.disk_folder}}},
+      {"demo_model", d.demo_model},
+      {"advice", d.advice}};
+  if (d.memory.cgroup_limit_bytes) {
+    json["memory"]["cgroup_limit_bytes"] = *d.memory.cgroup_limit_bytes;
+  }
+  if (d.disk.ok()) {
+    json["disk"]["direct_io"] = d.disk->direct_io;
+    json["disk"]["read_bytes_per_second"] = d.disk->read_bytes_per_second;
+    json["disk"]["free_bytes"] = d.disk->free_bytes;
+  }
+  return json;
+}
+
+void PrintText(const Diagnosis& d) {
+  fmt::print("muster {}\n", MUSTER_VERSION);
+  fmt::print("  {:<13} {}, {} core{} for this process\n", "processor", d.cpu,
+             d.num_cores, d.num_cores == 1 ? "" : "s");
+  fmt::print("  {:<13} {} (of {})\n", "instructions", d.chosen,
+             fmt::join(d.instruction_sets, ", "));
+  fmt::print("  {:<13} {} of {} usable, read at {}/s\n", "memory",
+             FormatBytes(d.memory.usable_bytes()),
+             FormatBytes(d.memory.total_bytes),
+             FormatBytes(static_cast<uint64_t>(d.memory_bytes_per_second)));
+  if (d.disk.ok()) {
+    fmt::print("  {:<13} {}: read at {}/s {}, {} free\n", "disk",
+               d.disk_folder,
+               FormatBytes(
+                   static_cast<uint64_t>(d.disk->read_bytes_per_second)),
+               d.disk->direct_io ? "past the cache"
+                                 : "through the cache (no direct I/O here)",
+               FormatBytes(d.disk->free_bytes));
+  }
+  fmt::print("  {:<13} {}\n", "demo model",
+             d.demo_model.empty() ? "not found" : d.demo_model);
+  if (d.advice.empty()) {
+    fmt::print("Nothing is missing.\n");
+  } else {
+    fmt::print("Worth knowing:\n  - {}\n", fmt::join(d.advice, "\n  - "));
+  }
+}
+
+}  // namespace
+
+void AddDoctorCommand(CLI::App& app, Outcome& outcome) {
+  auto options = std::make_shared<DoctorOptions>();
+  CLI::App* command = app.add_subcommand(
+      "doctor", "Say what this machine has: instructions, memory, disk");
+  command->add_flag("--json", options->json, "Print JSON");
+  options->disk = std::filesystem::temp_directory_path().string();
+  command
+      ->add_option("--disk", options->disk,
+                   "Folder whose disk is measured, with a file of 256 MiB that "
+                   "is deleted afterwards")
+      ->capture_default_str();
+  command->footer(
+      "Examples:\n"
+      "  muster doctor\n"
+      "  muster doctor --disk /models --json");
+  command->callback([options, &outcome] {
+    const Diagnosis diagnosis = Diagnose(*options);
+    if (options->json) {
+      fmt::print("{}\n", ToJson(diagnosis).dump(2));
+    } else {
+      PrintText(diagnosis);
+    }
+    outcome.exit_code = kExitOk;
+  });
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,83 @@
+#include "cli/engine_flags.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "cli/demo_model.h"
+#include "cli/progress_bar.h"
+#include "kernels/instruction_set.h"
+
+namespace muster::cli {
+
+void AddEngineFlags(CLI::App& command, EngineFlags& flags) {
+  command.add_option("model", flags.model,
+                     "A .gguf file, a .safetensors file or a folder; none: the "
+                     "demo model");
+  command
+      .add_option("-t,--threads", flags.num_threads,
+                  "Threads; 0: every core that this process may use")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  command
+      .add_option("-c,--ctx", flags.context_length,
+                  "Tokens of context, at most what the model was made for")
+      ->check(CLI::Range(1, 1 << 28))
+      ->capture_default_str();
+  command
+      .add_option("--chunk", flags.chunk_tokens,
+                  "Prompt tokens a step: larger is faster and takes more memory")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command
+      .add_option("--kv", flags.kv_type,
+                  "How keys and values are kept: f32, f16 or q8")
+      ->check(CLI::IsMember({"f32", "f16", "q8"}))
+      ->capture_default_str();
+  command.add_option("--isa", flags.isa,
+                     "Force an instruction set: avx2, avx512, avx512vnni");
+  command.add_flag("-q,--quiet", flags.quiet, "Print nothing but the result");
+}
+
+Result<OpenedModel> OpenModel(const EngineFlags& flags) {
+  if (!flags.isa.empty()) {
+    RETURN_IF_ERROR(kernels::ForceInstructionSet(flags.isa));
+  }
+  ASSIGN_OR_RETURN(const std::string path, ModelOrDemo(flags.model));
+  OpenedModel opened;
+  ASSIGN_OR_RETURN(opened.files, formats::OpenModelFiles(path));
+  const auto start = std::chrono::steady_clock::now();
+  runtime::LoadProgress progress;
+  {
+    std::unique_ptr<ProgressBar> bar;
+    if (!flags.quiet) {
+      bar = std::make_unique<ProgressBar>("loading", progress.done_bytes,
+                                          progress.total_bytes, true);
+    }
+    const runtime::EngineOptions options = {
+        .num_threads = flags.num_threads,
+        .context_length = flags.context_length,
+        .chunk_tokens = flags.chunk_tokens,
+        .kv_type = flags.kv_type == "f32"  ? kernels::KvType::kF32
+                   : flags.kv_type == "q8" ? kernels::KvType::kQ8
+                                           : kernels::KvType::kF16};
+    ASSIGN_OR_RETURN(opened.engine, runtime::Engine::Load(opened.files, options,
+                                                          &progress));
+  }
+  opened.load_seconds = std::chrono::duration<double>(
+                            std::chrono::steady_clock::now() - start)
+                            .count();
+  if (!flags.quiet) {
+    for (const std::string& assumption : opened.engine->model().assumptions) {
+      fmt::print(stderr, "note: {}\n", assumption);
+    }
+    if (opened.engine->context_length() < flags.context_length) {
+      fmt::print(stderr, "note: the context is {} tokens, all that the model "
+                 "was made for\n",
+                 opened.engine->context_length());
+    }
+  }
+  return opened;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,36 @@
+// The flags that every command with an engine has, declared once.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "formats/model_files.h"
+#include "runtime/engine.h"
+
+namespace muster::cli {
+
+struct EngineFlags {
+  std::string model;  // empty: the demo model
+  size_t num_threads = 0;
+  size_t context_length = 4096;
+  size_t chunk_tokens = 512;
+  std::string kv_type = "f16";
+  std::string isa;  // empty: the best
+  bool quiet = false;
+};
+
+void AddEngineFlags(CLI::App& command, EngineFlags& flags);
+
+struct OpenedModel {
+  formats::ModelFiles files;
+  std::unique_ptr<runtime::Engine> engine;
+  double load_seconds = 0;
+};
+
+// Finds, opens and loads, with a progress bar and the defaults that were assumed
+// on stderr.
+Result<OpenedModel> OpenModel(const EngineFlags& flags);
+
+}  // namespace muster::cli
