@@ -54,9 +54,9 @@ void Add(const float* x, size_t n, float* acc) {
 void AddScaled(const float* x, float weight, size_t n, float* acc) {
   const F32x16 w = Set16(weight);
   ForLanes(n, [&](size_t i, size_t lanes) {
-    StoreUpTo16(MulAdd16(LoadUpTo16(x + i, lanes), w,
-                         LoadUpTo16(acc + i, lanes)),
-                acc + i, lanes);
+    StoreUpTo16(
+        MulAdd16(LoadUpTo16(x + i, lanes), w, LoadUpTo16(acc + i, lanes)),
+        acc + i, lanes);
   });
 }
 
@@ -64,9 +64,8 @@ void Softmax(float* x, size_t n) {
   const float lowest = -std::numeric_limits<float>::infinity();
   F32x16 largest = Set16(lowest);
   ForLanes(n, [&](size_t i, size_t lanes) {
-    largest = Max16(largest, lanes == 16
-                                 ? Load16(x + i)
-                                 : LoadPartial16(x + i, lanes, lowest));
+    largest = Max16(largest, lanes == 16 ? Load16(x + i)
+                                         : LoadPartial16(x + i, lanes, lowest));
   });
   const F32x16 max = Set16(ReduceMax16(largest));
   F32x16 sum = Zero16();

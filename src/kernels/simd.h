@@ -159,7 +159,8 @@ HWY_INLINE void StoreF16x16(const F32x16& v, std::byte* p) {
 HWY_INLINE F32x16 LoadI8x16(const int8_t* p) {
   const hn::Rebind<int8_t, FloatTag> d8;
   return EachPart([&](size_t i) {
-    const auto ints = hn::PromoteTo(IntTag(), hn::LoadU(d8, p + i * kPartLanes));
+    const auto ints =
+        hn::PromoteTo(IntTag(), hn::LoadU(d8, p + i * kPartLanes));
     return hn::ConvertTo(FloatTag(), ints);
   });
 }
@@ -203,15 +204,12 @@ HWY_INLINE F32x16 Exp16(const F32x16& x) {
     const auto half = hn::ShiftRight<1>(hn::ConvertTo(IntTag(), n));
     const auto rest = hn::Sub(hn::ConvertTo(IntTag(), n), half);
     const auto bias = hn::Set(IntTag(), 127);
-    const auto scale_a =
-        hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
-    const auto scale_b =
-        hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(rest, bias)));
+    const auto scale_a = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
+    const auto scale_b = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(rest, bias)));
     auto y = hn::Mul(hn::Mul(p, scale_a), scale_b);
     y = hn::IfThenElse(hn::Lt(v, hn::Set(d, -87.3365447f)), hn::Zero(d), y);
-    y = hn::IfThenElse(
-        hn::Gt(v, hn::Set(d, 88.7228390f)),
-        hn::Set(d, std::numeric_limits<float>::infinity()), y);
+    y = hn::IfThenElse(hn::Gt(v, hn::Set(d, 88.7228390f)),
+                       hn::Set(d, std::numeric_limits<float>::infinity()), y);
     return hn::IfThenElse(hn::IsNaN(v), v, y);
   });
 }

@@ -85,7 +85,19 @@ TEST(StoreKvTest, Q8BytesAreTheSameOnEveryInstructionSet) {
     if (expected.empty()) expected = stored;
     EXPECT_EQ(stored, expected);
   });
-  EXPECT_EQ(static_cast<int8_t>(expected[2 * 34 + 2 + 1]), -14);  // -14.5: even
+  const std::byte* block = expected.data() + 2 * 34;
+  EXPECT_EQ(static_cast<int8_t>(block[2 + 1]), -14);  // -14.5: to even
+  EXPECT_EQ(static_cast<int8_t>(block[2 + 2]), -14);  // -13.5
+}
+
+// The smallest half stands for a scale 1.4 times as large.
+TEST(StoreKvTest, Q8DoesNotWrapWhenTheScaleIsRoundedDown) {
+  std::vector<float> x(32, 1.4f * 127 * 0x1p-24f);
+  x[7] = -x[7];
+  const std::vector<float> out = ThereAndBackQ8(x);
+  for (size_t i = 0; i < 32; ++i) {
+    EXPECT_EQ(out[i], (i == 7 ? -127 : 127) * 0x1p-24f);
+  }
 }
 
 TEST(StoreKvTest, ABlockOfZerosIsZeros) {

@@ -1,5 +1,5 @@
-// A batch's routing turned round: for each expert, its tokens. What expert-major
-// computation walks.
+// A batch's routing turned round: for each expert, its tokens. What
+// expert-major computation walks.
 #pragma once
 
 #include <cstddef>

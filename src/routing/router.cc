@@ -23,7 +23,8 @@ void Score(GatingFunction gating, float* x, size_t n) {
   switch (gating) {
     case GatingFunction::kSoftmax: {
       // All -inf has no softmax: nobody is better than anybody.
-      const bool any = std::any_of(x, x + n, [](float v) { return v > kNever; });
+      const bool any =
+          std::any_of(x, x + n, [](float v) { return v > kNever; });
       if (!any) return std::fill(x, x + n, 1.0f / static_cast<float>(n));
       return kernels::Softmax(x, n);
     }

@@ -18,7 +18,7 @@ import pathlib
 
 from chat_conversations import CONVERSATIONS, NOW
 from jinja_environment import make_environment, normalize
-from jinja_snippets import SNIPPETS
+from jinja_snippets import DATA, SNIPPETS
 
 TESTDATA = pathlib.Path("src/tokenizer/testdata")
 
@@ -40,12 +40,12 @@ def render(environment, source, variables):
 
 def snippet_cases(environment):
     cases = []
-    for name, source, variables in SNIPPETS:
-        text = render(environment, source, variables)
-        case = {"name": name, "template": source, "variables": variables}
+    for name, source in SNIPPETS:
+        text = render(environment, source, DATA)
+        case = {"name": name, "template": source}
         case |= {"error": True} if text is None else {"text": text}
         cases.append(case)
-    return cases
+    return {"variables": DATA, "cases": cases}
 
 
 def conversation_variables(conversation):

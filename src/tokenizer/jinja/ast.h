@@ -13,7 +13,7 @@
 namespace muster::jinja {
 
 inline constexpr int kMaxTemplateDepth = 200;
-inline constexpr size_t kMaxTemplateBytes = size_t{1} << 20;
+inline constexpr size_t kMaxTemplateBytes = size_t{512} << 10;
 
 struct Expr;
 using ExprPtr = std::unique_ptr<Expr>;
@@ -98,18 +98,19 @@ struct Param {
 struct Statement {
   StatementKind kind = StatementKind::kText;
   int line = 0;
-  Value text;
-  std::string name;
-  ExprPtr expr;
-  ExprPtr target;
-  ExprPtr condition;
+  Value text = {};
+  std::string name = {};
+  ExprPtr expr = {};
+  ExprPtr target = {};
+  ExprPtr condition = {};
   bool recursive = false;
   bool uses_varargs = false;
   bool uses_kwargs = false;
-  std::vector<Param> params;
-  std::vector<Branch> branches;
-  Body body;
-  Body else_body;
+  bool uses_caller = false;
+  std::vector<Param> params = {};
+  std::vector<Branch> branches = {};
+  Body body = {};
+  Body else_body = {};
 };
 
 struct Template {

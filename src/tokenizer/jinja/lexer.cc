@@ -3,22 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "tokenizer/jinja/ast.h"
+#include "tokenizer/jinja/lex_token.h"
 #include "tokenizer/jinja/utf8.h"
 
 namespace muster::jinja {
 namespace {
 
 constexpr auto kNpos = std::string_view::npos;
-
-// Longer ones first where one starts another.
-constexpr std::array<std::string_view, 26> kOperators = {
-    "**", "//", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
-    "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
-
-bool IsAsciiDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Line ends become \n and one at the very end goes away.
 std::string NormalizeNewlines(std::string_view source) {
@@ -58,12 +51,8 @@ class Lexer {
   Status LexRaw(size_t data_begin, size_t tag, size_t body);
   Status LexComment();
   Status LexInside(TokenKind end_kind);
-  Status LexToken();
-  Status LexString();
-  Status LexOperator();
+  Status AddToken();
   Status CheckBracket(char bracket);
-  void LexNumber();
-  void LexName();
 
   // If the end of a tag is here, moves past it and the space it swallows.
   bool TakeEnd(std::string_view end, bool is_block);
@@ -244,111 +233,26 @@ Status Lexer::LexInside(TokenKind end_kind) {
       tokens_.push_back({end_kind, line, std::string(end)});
       return Status();
     }
-    RETURN_IF_ERROR(LexToken());
+    RETURN_IF_ERROR(AddToken());
   }
   return Status();  // the parser misses the end and says so
 }
 
-Status Lexer::LexToken() {
+Status Lexer::AddToken() {
   const Character c = CharacterAt(source_, pos_);
   if (IsSpace(c.code)) {
     SkipSpace();
     return Status();
   }
-  const char byte = Peek();
-  if (IsAsciiDigit(byte)) {
-    LexNumber();
-    return Status();
+  Token token{.kind = TokenKind::kEnd, .line = line_, .text = {}};
+  const auto end = LexToken(source_, pos_, &token);
+  if (!end.ok()) return Fail(end.status().message());
+  if (token.kind == TokenKind::kOperator) {
+    RETURN_IF_ERROR(CheckBracket(token.text[0]));
   }
-  if (c.code == '_' || IsAlpha(c.code)) {
-    LexName();
-    return Status();
-  }
-  if (byte == '\'' || byte == '"') return LexString();
-  return LexOperator();
-}
-
-// Digits with single underscores between them, from `pos` on.
-size_t EndOfDigits(std::string_view source, size_t pos) {
-  while (pos < source.size() && IsAsciiDigit(source[pos])) {
-    ++pos;
-    if (pos + 1 < source.size() && source[pos] == '_' &&
-        IsAsciiDigit(source[pos + 1])) {
-      ++pos;
-    }
-  }
-  return pos;
-}
-
-void Lexer::LexNumber() {
-  const auto digit_at = [&](size_t pos) {
-    return pos < source_.size() && IsAsciiDigit(source_[pos]);
-  };
-  size_t end = EndOfDigits(source_, pos_);
-  bool is_float = false;
-  if (Peek() == '0' && (Peek(1) == 'x' || Peek(1) == 'X') &&
-      std::isxdigit(static_cast<unsigned char>(Peek(2))) != 0) {
-    end = pos_ + 2;
-    while (end < source_.size() &&
-           std::isxdigit(static_cast<unsigned char>(source_[end])) != 0) {
-      ++end;
-    }
-  } else if (pos_ == 0 || source_[pos_ - 1] != '.') {
-    if (end < source_.size() && source_[end] == '.' && digit_at(end + 1)) {
-      end = EndOfDigits(source_, end + 1);
-      is_float = true;
-    }
-    if (end < source_.size() && (source_[end] == 'e' || source_[end] == 'E')) {
-      const size_t sign = end + 1 < source_.size() && (source_[end + 1] == '+' ||
-                                                 source_[end + 1] == '-');
-      if (digit_at(end + 1 + sign)) {
-        end = EndOfDigits(source_, end + 1 + sign);
-        is_float = true;
-      }
-    }
-  }
-  std::string text(source_.substr(pos_, end - pos_));
-  std::erase(text, '_');
-  Add(is_float ? TokenKind::kFloat : TokenKind::kInteger, std::move(text));
-  MoveTo(end);
-}
-
-void Lexer::LexName() {
-  size_t end = pos_;
-  while (end < source_.size()) {
-    const Character c = CharacterAt(source_, end);
-    if (c.code != '_' && !IsAlpha(c.code) && !IsDigit(c.code)) break;
-    end += c.size;
-  }
-  Add(TokenKind::kName, std::string(source_.substr(pos_, end - pos_)));
-  MoveTo(end);
-}
-
-Status Lexer::LexString() {
-  const char quote = source_[pos_];
-  size_t end = pos_ + 1;
-  while (end < source_.size() && source_[end] != quote) {
-    end += source_[end] == '\\' ? 2 : 1;
-  }
-  if (end >= source_.size()) return Fail("string without an end");
-  auto text = Unescape(source_.substr(pos_ + 1, end - pos_ - 1));
-  if (!text.ok()) return Fail(text.status().message());
-  Add(TokenKind::kString, std::move(text).value());
-  MoveTo(end + 1);
+  tokens_.push_back(std::move(token));
+  MoveTo(*end);
   return Status();
-}
-
-Status Lexer::LexOperator() {
-  const std::string_view rest = source_.substr(pos_);
-  for (const std::string_view op : kOperators) {
-    if (!rest.starts_with(op)) continue;
-    RETURN_IF_ERROR(CheckBracket(op[0]));
-    Add(TokenKind::kOperator, std::string(op));
-    MoveTo(pos_ + op.size());
-    return Status();
-  }
-  const size_t size = CharacterAt(source_, pos_).size;
-  return Fail(fmt::format("unexpected character '{}'", rest.substr(0, size)));
 }
 
 Status Lexer::CheckBracket(char bracket) {
@@ -358,8 +262,8 @@ Status Lexer::CheckBracket(char bracket) {
   if (bracket != '}' && bracket != ')' && bracket != ']') return Status();
   if (brackets_.empty()) return Fail(fmt::format("unexpected '{}'", bracket));
   if (brackets_.back() != bracket) {
-    return Fail(fmt::format("found '{}', expected '{}'", bracket,
-                            brackets_.back()));
+    return Fail(
+        fmt::format("found '{}', expected '{}'", bracket, brackets_.back()));
   }
   brackets_.pop_back();
   return Status();
@@ -369,8 +273,10 @@ Status Lexer::CheckBracket(char bracket) {
 
 Result<std::vector<Token>> Tokenize(std::string_view source) {
   if (source.size() > kMaxTemplateBytes) {
-    return Corrupt(fmt::format("chat template has {} bytes, at most {} are "
-                               "accepted", source.size(), kMaxTemplateBytes));
+    return Corrupt(
+        fmt::format("chat template has {} bytes, at most {} are "
+                    "accepted",
+                    source.size(), kMaxTemplateBytes));
   }
   if (!IsValidUtf8(source)) {
     return Corrupt("chat template is not valid UTF-8");
@@ -381,9 +287,12 @@ Result<std::vector<Token>> Tokenize(std::string_view source) {
 
 std::string Describe(const Token& token) {
   switch (token.kind) {
-    case TokenKind::kData: return "text";
-    case TokenKind::kEnd: return "the end of the template";
-    case TokenKind::kString: return "a string";
+    case TokenKind::kData:
+      return "text";
+    case TokenKind::kEnd:
+      return "the end of the template";
+    case TokenKind::kString:
+      return "a string";
     case TokenKind::kVariableBegin:
     case TokenKind::kVariableEnd:
     case TokenKind::kBlockBegin:
@@ -392,7 +301,7 @@ std::string Describe(const Token& token) {
     case TokenKind::kInteger:
     case TokenKind::kFloat:
     case TokenKind::kOperator:
-      return "'" + token.text + "'";
+      return fmt::format("'{}'", token.text);
   }
   return "a token";
 }

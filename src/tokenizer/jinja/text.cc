@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace muster::jinja {
+namespace {
+
+// Marks never outgrow the text by much. No conversation has so many pieces.
+constexpr size_t kMaxRanges = size_t{1} << 18;
+
+}  // namespace
 
 Text Text::FromInput(std::string bytes) {
   Text text(std::move(bytes));
@@ -14,7 +20,10 @@ void Text::MarkInput(size_t begin, size_t end) {
   if (begin == end) return;
   const auto first = static_cast<uint32_t>(begin);
   const auto last = static_cast<uint32_t>(end);
-  if (!input_.empty() && input_.back().end == first) {
+  // With too many ranges, template text between two of them is given up.
+  const bool extends = !input_.empty() && (input_.back().end == first ||
+                                           input_.size() >= kMaxRanges);
+  if (extends) {
     input_.back().end = last;
   } else {
     input_.push_back({first, last});
@@ -32,9 +41,9 @@ void Text::AppendMarked(std::string_view bytes, bool from_input) {
 void Text::AppendPart(const Text& other, size_t begin, size_t end) {
   const size_t shift = size();
   bytes_.append(other.bytes_, begin, end - begin);
-  auto range = std::partition_point(
-      other.input_.begin(), other.input_.end(),
-      [&](const ByteRange& r) { return r.end <= begin; });
+  auto range =
+      std::partition_point(other.input_.begin(), other.input_.end(),
+                           [&](const ByteRange& r) { return r.end <= begin; });
   for (; range != other.input_.end() && range->begin < end; ++range) {
     const size_t from = std::max<size_t>(range->begin, begin);
     const size_t to = std::min<size_t>(range->end, end);

@@ -34,7 +34,8 @@ class Text {
   size_t size() const { return bytes_.size(); }
   bool empty() const { return bytes_.empty(); }
 
-  // Sorted, apart from each other, none empty.
+  // Sorted, apart from each other, none empty. Where there would be too many
+  // of them, more is marked than was given, never less.
   const std::vector<ByteRange>& input_ranges() const { return input_; }
   bool has_input() const { return !input_.empty(); }
 

@@ -37,8 +37,8 @@ Status AppendCode(std::string_view text, char escape, size_t* pos,
   const int digits = escape == 'x' ? 2 : escape == 'u' ? 4 : 8;
   const Number number = ReadNumber(text, 16, digits, pos);
   if (number.num_digits < digits) {
-    return Corrupt(fmt::format("escape \\{} has {} digits, expected {}",
-                               escape, number.num_digits, digits));
+    return Corrupt(fmt::format("escape \\{} has {} digits, expected {}", escape,
+                               number.num_digits, digits));
   }
   const bool surrogate = number.value >= 0xD800 && number.value < 0xE000;
   if (surrogate || number.value > 0x10FFFF) {
@@ -51,17 +51,28 @@ Status AppendCode(std::string_view text, char escape, size_t* pos,
 
 char SimpleEscape(char c) {
   switch (c) {
-    case '\\': return '\\';
-    case '\'': return '\'';
-    case '"': return '"';
-    case 'a': return '\a';
-    case 'b': return '\b';
-    case 'f': return '\f';
-    case 'n': return '\n';
-    case 'r': return '\r';
-    case 't': return '\t';
-    case 'v': return '\v';
-    default: return '\0';
+    case '\\':
+      return '\\';
+    case '\'':
+      return '\'';
+    case '"':
+      return '"';
+    case 'a':
+      return '\a';
+    case 'b':
+      return '\b';
+    case 'f':
+      return '\f';
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case 'v':
+      return '\v';
+    default:
+      return '\0';
   }
 }
 

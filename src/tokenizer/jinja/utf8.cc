@@ -13,18 +13,21 @@ Character CharacterAt(std::string_view text, size_t pos) {
   const auto* data =
       reinterpret_cast<const utf8proc_uint8_t*>(text.data() + pos);
   const size_t left = std::min<size_t>(text.size() - pos, 4);
-  const auto size = utf8proc_iterate(
-      data, static_cast<utf8proc_ssize_t>(left), &code);
+  const auto size =
+      utf8proc_iterate(data, static_cast<utf8proc_ssize_t>(left), &code);
   if (size <= 0 || code < 0) return {0xFFFD, 1};
   return {static_cast<char32_t>(code), static_cast<size_t>(size)};
 }
 
 void AppendUtf8(char32_t code, std::string* out) {
+  if (code < 0x80) {
+    *out += static_cast<char>(code);
+    return;
+  }
   utf8proc_uint8_t bytes[4];
   const auto size =
       utf8proc_encode_char(static_cast<utf8proc_int32_t>(code), bytes);
-  out->append(reinterpret_cast<const char*>(bytes),
-              static_cast<size_t>(size));
+  out->append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
 }
 
 bool IsValidUtf8(std::string_view text) {
@@ -36,12 +39,6 @@ bool IsValidUtf8(std::string_view text) {
     pos += c.size;
   }
   return true;
-}
-
-bool IsAscii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return static_cast<unsigned char>(c) < 0x80;
-  });
 }
 
 size_t CountCharacters(std::string_view text) {
@@ -92,6 +89,7 @@ bool IsPrintable(char32_t c) {
 }
 
 bool IsAlpha(char32_t c) {
+  if (c < 0x80) return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   const auto category = Category(c);
   return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
 }
@@ -101,11 +99,13 @@ bool IsUpper(char32_t c) { return Category(c) == UTF8PROC_CATEGORY_LU; }
 bool IsLower(char32_t c) { return Category(c) == UTF8PROC_CATEGORY_LL; }
 
 char32_t ToUpper(char32_t c) {
+  if (c < 0x80) return c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c;
   return static_cast<char32_t>(
       utf8proc_toupper(static_cast<utf8proc_int32_t>(c)));
 }
 
 char32_t ToLower(char32_t c) {
+  if (c < 0x80) return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
   return static_cast<char32_t>(
       utf8proc_tolower(static_cast<utf8proc_int32_t>(c)));
 }

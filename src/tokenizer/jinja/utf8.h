@@ -19,7 +19,6 @@ Character CharacterAt(std::string_view text, size_t pos);
 
 void AppendUtf8(char32_t code, std::string* out);
 bool IsValidUtf8(std::string_view text);
-bool IsAscii(std::string_view text);
 
 size_t CountCharacters(std::string_view text);
 // The byte where character `index` starts; text.size() past the end.

@@ -7,6 +7,15 @@
 
 namespace muster::jinja {
 
+// Here rather than in the header: every function that handles values would
+// otherwise carry copies of them.
+Value::Value() = default;
+Value::Value(const Value& other) = default;
+Value& Value::operator=(const Value& other) = default;
+Value::Value(Value&& other) noexcept = default;
+Value& Value::operator=(Value&& other) noexcept = default;
+Value::~Value() = default;
+
 Value Value::Undefined(std::string why) {
   Value v;
   v.data_ = std::make_shared<const Text>(std::move(why));
@@ -93,14 +102,24 @@ int Value::depth() const {
   return IsDict() ? dict().depth() : 0;
 }
 
+namespace {
+
+std::string StringKey(std::string_view text) {
+  std::string key(1, 's');
+  key += text;
+  return key;
+}
+
+}  // namespace
+
 Result<std::string> CanonicalKey(const Value& key) {
-  if (key.IsString()) return "s" + key.text().bytes();
+  if (key.IsString()) return StringKey(key.text().view());
   if (key.IsNone()) return std::string("n");
   if (key.IsIntegral()) return fmt::format("i{}", key.integer());
   if (key.Is(Kind::kFloat)) {
     const double number = key.number();
-    const bool integral = number == std::floor(number) &&
-                          std::abs(number) < 9e18;
+    const bool integral =
+        number == std::floor(number) && std::abs(number) < 9e18;
     if (integral) return fmt::format("i{}", static_cast<int64_t>(number));
     return fmt::format("f{}", number);
   }
@@ -116,7 +135,7 @@ const Value* Dict::Find(const Value& key) const {
 }
 
 const Value* Dict::Find(std::string_view key) const {
-  const auto it = index_.find("s" + std::string(key));
+  const auto it = index_.find(StringKey(key));
   return it == index_.end() ? nullptr : &entries_[it->second].second;
 }
 
@@ -127,8 +146,7 @@ Status Dict::Set(const Value& key, Value value) {
 }
 
 void Dict::Set(std::string_view key, Value value) {
-  Insert("s" + std::string(key), Value::String(std::string(key)),
-         std::move(value));
+  Insert(StringKey(key), Value::String(std::string(key)), std::move(value));
 }
 
 void Dict::Insert(std::string canonical, const Value& key, Value value) {
@@ -150,8 +168,7 @@ Status TooDeep() {
 
 }  // namespace
 
-Result<Value> MakeList(Kind kind, std::vector<Value> items,
-                       std::string label) {
+Result<Value> MakeList(Kind kind, std::vector<Value> items, std::string label) {
   auto list = std::make_shared<List>();
   for (const Value& item : items) {
     list->depth = std::max(list->depth, item.depth() + 1);
@@ -169,23 +186,40 @@ Result<Value> MakeDict(Dict dict) {
 
 std::string_view TypeName(const Value& value) {
   switch (value.kind()) {
-    case Kind::kUndefined: return "Undefined";
-    case Kind::kNone: return "NoneType";
-    case Kind::kBool: return "bool";
-    case Kind::kInt: return "int";
-    case Kind::kFloat: return "float";
-    case Kind::kString: return "str";
-    case Kind::kList: return "list";
-    case Kind::kTuple: return "tuple";
-    case Kind::kRange: return "range";
-    case Kind::kView: return "view";
-    case Kind::kGenerator: return "generator";
-    case Kind::kDict: return "dict";
-    case Kind::kNamespace: return "namespace";
-    case Kind::kMacro: return "macro";
-    case Kind::kLoop: return "loop";
-    case Kind::kFunction: return "function";
-    case Kind::kMethod: return "method";
+    case Kind::kUndefined:
+      return "Undefined";
+    case Kind::kNone:
+      return "NoneType";
+    case Kind::kBool:
+      return "bool";
+    case Kind::kInt:
+      return "int";
+    case Kind::kFloat:
+      return "float";
+    case Kind::kString:
+      return "str";
+    case Kind::kList:
+      return "list";
+    case Kind::kTuple:
+      return "tuple";
+    case Kind::kRange:
+      return "range";
+    case Kind::kView:
+      return "view";
+    case Kind::kGenerator:
+      return "generator";
+    case Kind::kDict:
+      return "dict";
+    case Kind::kNamespace:
+      return "namespace";
+    case Kind::kMacro:
+      return "macro";
+    case Kind::kLoop:
+      return "loop";
+    case Kind::kFunction:
+      return "function";
+    case Kind::kMethod:
+      return "method";
   }
   return "value";
 }

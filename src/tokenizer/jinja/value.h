@@ -55,7 +55,12 @@ class Object {
 // A plain value: cheap to copy. Thread-safe to read.
 class Value {
  public:
-  Value() = default;  // undefined
+  Value();  // undefined
+  Value(const Value& other);
+  Value& operator=(const Value& other);
+  Value(Value&& other) noexcept;
+  Value& operator=(Value&& other) noexcept;
+  ~Value();
   static Value Undefined(std::string why);
   static Value None();
   static Value Bool(bool value);

@@ -44,7 +44,9 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     open_.back().key = Str(name);
     return true;
   }
-  bool end_object() override { return Close(MakeDict(std::move(open_.back().dict))); }
+  bool end_object() override {
+    return Close(MakeDict(std::move(open_.back().dict)));
+  }
   bool end_array() override {
     return Close(MakeList(Kind::kList, std::move(open_.back().items)));
   }
@@ -71,8 +73,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     if (open_.size() >= static_cast<size_t>(kMaxValueDepth)) {
       return Fail(fmt::format("nested deeper than {}", kMaxValueDepth));
     }
-    open_.push_back({.is_object = is_object, .dict = {}, .items = {},
-                     .key = {}});
+    open_.push_back(
+        {.is_object = is_object, .dict = {}, .items = {}, .key = {}});
     return true;
   }
 
@@ -96,8 +98,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     return set.ok() || Fail(set.message());
   }
 
-  bool Fail(std::string why) {
-    status_ = InvalidArgument("JSON: " + std::move(why));
+  bool Fail(std::string_view why) {
+    status_ = InvalidArgument(fmt::format("JSON: {}", why));
     return false;
   }
 
