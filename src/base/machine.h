@@ -13,7 +13,7 @@ struct MemoryInfo {
   // The tightest limit of this process's control group (v1 or v2), if any, and
   // what the group uses that the kernel cannot reclaim: file cache is not
   // counted (CASES C09).
-  std::optional<uint64_t> cgroup_limit_bytes;
+  std::optional<uint64_t> cgroup_limit_bytes = std::nullopt;
   uint64_t cgroup_used_bytes = 0;
 
   // What a new allocation may take: the smaller of the machine's and the

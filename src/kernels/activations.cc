@@ -20,9 +20,11 @@ HWY_INLINE float QuantizeGroup(const float* HWY_RESTRICT x,
                                int8_t* HWY_RESTRICT q,
                                int16_t* HWY_RESTRICT sums) {
   float largest = 0;
+  float zero = 0;  // NaN once an element is NaN or infinite
   for (size_t i = 0; i < kActivationGroup; ++i) {
     const float magnitude = std::fabs(x[i]);
     largest = magnitude > largest ? magnitude : largest;
+    zero += x[i] * 0.0f;
   }
   const float scale = largest / 127.0f;
   // A scale too small to invert stands for a group of zeros.
@@ -38,7 +40,8 @@ HWY_INLINE float QuantizeGroup(const float* HWY_RESTRICT x,
     }
     sums[half] = static_cast<int16_t>(sum[half]);
   }
-  return inverse == 0.0f ? 0.0f : scale;
+  // What is not finite must not vanish: its group becomes NaN as a whole.
+  return (inverse == 0.0f ? 0.0f : scale) + zero;
 }
 
 void QuantizeRow(const float* HWY_RESTRICT x, size_t cols, size_t padded_cols,

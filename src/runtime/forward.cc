@@ -312,7 +312,7 @@ void Forward::AddSharedExpert(size_t layer) {
     const ActivationView float_x = {
         .x = normed_.data(), .num_rows = num_rows_, .cols = model_dim};
     Multiply(float_x, weights.shared_router, scale.data());
-    for (float& s : scale) s = 1.0f / (1.0f + std::exp(-s));
+    kernels::Sigmoid(scale.data(), num_rows_);
   }
   for (size_t row = 0; row < num_rows_; ++row) {
     kernels::AddScaled(expert_out_.data() + row * model_dim, scale[row],

@@ -71,8 +71,8 @@ std::vector<Section> AddedTokens::Split(
     }
     const bool may_be_control = allowed < control_allowed.size() &&
                                 control_allowed[allowed].begin <= pos;
-    const Match match = LongestAt(
-        text, pos, may_be_control ? control_allowed[allowed].end : 0);
+    const Match match =
+        LongestAt(text, pos, may_be_control ? control_allowed[allowed].end : 0);
     if (match.entry == nullptr) {
       ++pos;
       continue;

@@ -75,8 +75,9 @@ Status ReadScores(const Metadata& metadata, TokenizerSpec& spec) {
     }
   }
   if (spec.scores.size() != spec.tokens.size()) {
-    return Corrupt(fmt::format("'{}' has {} entries, expected {}: one per token",
-                               key, spec.scores.size(), spec.tokens.size()));
+    return Corrupt(
+        fmt::format("'{}' has {} entries, expected {}: one per token", key,
+                    spec.scores.size(), spec.tokens.size()));
   }
   return {};
 }
@@ -101,15 +102,15 @@ Status ReadMerges(const Metadata& metadata,
     // From 1: the left side may be a space itself where spaces are not encoded.
     const size_t space = merge.find(' ', 1);
     if (space == std::string::npos) {
-      return Corrupt(fmt::format("merge {} is '{}', expected two tokens and a "
-                                 "space between them",
-                                 i, merge));
+      return Corrupt(
+          fmt::format("merge {} is '{}', expected two tokens and a "
+                      "space between them",
+                      i, merge));
     }
     const std::string left = merge.substr(0, space);
     const std::string right = merge.substr(space + 1);
-    const Merge found{.left = find(left),
-                      .right = find(right),
-                      .result = find(left + right)};
+    const Merge found{
+        .left = find(left), .right = find(right), .result = find(left + right)};
     if (found.left == kNoToken || found.right == kNoToken ||
         found.result == kNoToken) {
       return Corrupt(
@@ -133,7 +134,8 @@ Result<const PreTokenizerRow*> ReadPreTokenizer(const Metadata& metadata,
   const PreTokenizerRow* row = FindPreTokenizer(spec.name);
   if (row == nullptr) {
     return Unsupported(fmt::format(
-        "tokenizer.ggml.pre is '{}', which this version does not know. Guessing "
+        "tokenizer.ggml.pre is '{}', which this version does not know. "
+        "Guessing "
         "how words are cut would make the model worse without a sign of it",
         spec.name));
   }
@@ -238,9 +240,8 @@ Status ReadSentencePiece(const Metadata& metadata, TokenizerSpec& spec) {
   spec.byte_fallback = true;
   spec.metaspace = true;
   RETURN_IF_ERROR(ReadScores(metadata, spec));
-  ASSIGN_OR_RETURN(
-      spec.prefix_after_special,
-      BoolOr(metadata, "tokenizer.ggml.add_space_prefix", true));
+  ASSIGN_OR_RETURN(spec.prefix_after_special,
+                   BoolOr(metadata, "tokenizer.ggml.add_space_prefix", true));
   spec.strip_first_space = spec.prefix_after_special;
   ASSIGN_OR_RETURN(
       const bool collapse,

@@ -89,8 +89,7 @@ Status WithJson(std::string_view name, std::string_view json, Read read) {
   JsonElement root;
   const auto error = parser.parse(json.data(), json.size()).get(root);
   if (error != simdjson::SUCCESS) {
-    return Corrupt(
-        fmt::format("{}: {}", name, simdjson::error_message(error)));
+    return Corrupt(fmt::format("{}: {}", name, simdjson::error_message(error)));
   }
   ASSIGN_OR_RETURN(const auto object, AsObject(root, name));
   return read(object);
@@ -106,8 +105,8 @@ Status ReadHfConfigs(const HfTokenizerFiles& files, TokenizerSpec& spec) {
     ReadModelConfig(config, spec);
     return {};
   };
-  RETURN_IF_ERROR(WithJson("generation_config.json",
-                           files.generation_config_json, read));
+  RETURN_IF_ERROR(
+      WithJson("generation_config.json", files.generation_config_json, read));
   return WithJson("config.json", files.config_json, read);
 }
 

@@ -23,7 +23,8 @@ Result<std::optional<std::string_view>> StringMember(JsonObject object,
   const auto member = FindMember(object, key);
   if (!member) return std::optional<std::string_view>();
   std::string_view value;
-  if (member->get(value) != simdjson::SUCCESS) return WrongType(key, "a string");
+  if (member->get(value) != simdjson::SUCCESS)
+    return WrongType(key, "a string");
   return std::optional(value);
 }
 

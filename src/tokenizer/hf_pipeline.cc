@@ -250,9 +250,8 @@ Status ReadTemplate(JsonObject component, TokenizerSpec& spec) {
     if (!special) return Unsupported("a template has an unknown part");
     ASSIGN_OR_RETURN(const auto token, AsObject(*special, "SpecialToken"));
     ASSIGN_OR_RETURN(const auto name, StringMember(token, "id"));
-    RETURN_IF_ERROR(
-        AppendTemplateIds(component, name.value_or(""),
-                          seen_text ? spec.suffix : spec.prefix));
+    RETURN_IF_ERROR(AppendTemplateIds(component, name.value_or(""),
+                                      seen_text ? spec.suffix : spec.prefix));
   }
   return {};
 }

@@ -13,13 +13,12 @@ Result<TokenizerSpec> SpecFromHf(const HfTokenizerFiles& files) {
   }
   simdjson::dom::parser parser;
   JsonElement element;
-  const auto error = parser
-                         .parse(files.tokenizer_json.data(),
-                                files.tokenizer_json.size())
-                         .get(element);
+  const auto error =
+      parser.parse(files.tokenizer_json.data(), files.tokenizer_json.size())
+          .get(element);
   if (error != simdjson::SUCCESS) {
-    return Corrupt(fmt::format("tokenizer.json: {}",
-                               simdjson::error_message(error)));
+    return Corrupt(
+        fmt::format("tokenizer.json: {}", simdjson::error_message(error)));
   }
   ASSIGN_OR_RETURN(const auto root, AsObject(element, "tokenizer.json"));
   TokenizerSpec spec;

@@ -27,9 +27,10 @@ Status Reserve(TokenId id, size_t num_entries, TokenizerSpec& spec) {
   const auto index = static_cast<size_t>(id);
   if (index < spec.tokens.size()) return {};
   if (index > 2 * num_entries + 65536) {
-    return Corrupt(fmt::format("token id {} is far beyond the {} tokens that "
-                               "there are",
-                               id, num_entries));
+    return Corrupt(
+        fmt::format("token id {} is far beyond the {} tokens that "
+                    "there are",
+                    id, num_entries));
   }
   spec.tokens.resize(index + 1);
   spec.kinds.resize(index + 1, TokenKind::kUnused);
@@ -111,8 +112,8 @@ Status ReadMerges(JsonObject model, const IdTable& ids, TokenizerSpec& spec) {
     const auto right = ids.find(pair.second);
     const auto result = ids.find(joined);
     if (left == ids.end() || right == ids.end() || result == ids.end()) {
-      return Corrupt(fmt::format("merge '{} {}' names no token", pair.first,
-                                 pair.second));
+      return Corrupt(
+          fmt::format("merge '{} {}' names no token", pair.first, pair.second));
     }
     spec.merges.push_back({.left = left->second,
                            .right = right->second,
@@ -125,9 +126,10 @@ Status RefuseAffixes(JsonObject model) {
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     ASSIGN_OR_RETURN(const auto affix, StringMember(model, key));
     if (!affix.value_or("").empty()) {
-      return Unsupported(fmt::format("tokenizer.json: '{}' is '{}', which is "
-                                     "not supported",
-                                     key, *affix));
+      return Unsupported(
+          fmt::format("tokenizer.json: '{}' is '{}', which is "
+                      "not supported",
+                      key, *affix));
     }
   }
   return {};

@@ -35,8 +35,8 @@ void AppendDecomposed(utf8proc_int32_t code, utf8proc_option_t options,
   // The longest decomposition, of U+FDFA, has 18 characters.
   std::array<utf8proc_int32_t, 32> buffer;
   int last_boundclass = 0;
-  const auto count = utf8proc_decompose_char(
-      code, buffer.data(), buffer.size(), options, &last_boundclass);
+  const auto count = utf8proc_decompose_char(code, buffer.data(), buffer.size(),
+                                             options, &last_boundclass);
   CHECK(count >= 0 && static_cast<size_t>(count) <= buffer.size());
   out.insert(out.end(), buffer.begin(), buffer.begin() + count);
 }

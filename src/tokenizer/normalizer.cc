@@ -54,8 +54,8 @@ std::string Lowercase(std::string_view text) {
     } else if (c.code == 0x130) {
       out += "i\xCC\x87";  // the only character whose lower case is two
     } else {
-      AppendUtf8(static_cast<char32_t>(utf8proc_tolower(
-                     static_cast<utf8proc_int32_t>(c.code))),
+      AppendUtf8(static_cast<char32_t>(
+                     utf8proc_tolower(static_cast<utf8proc_int32_t>(c.code))),
                  out);
     }
     pos += c.size;

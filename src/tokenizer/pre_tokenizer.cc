@@ -121,56 +121,67 @@ Result<PreTokenizer> PreTokenizer::Make(
   return out;
 }
 
+std::string_view PreTokenizer::Change(std::string changed, Words& words) {
+  words.changed_.push_back(std::make_unique<std::string>(std::move(changed)));
+  return *words.changed_.back();
+}
+
+void PreTokenizer::Cut(const Step& step, std::string_view text,
+                       RegexScratch& scratch,
+                       std::vector<std::string_view>& out) {
+  ForEachStretch(text, [&](std::string_view stretch, bool is_valid) {
+    if (!is_valid) {
+      out.push_back(stretch);
+      return;
+    }
+    std::vector<Span> matches;
+    step.regex.front().FindAll(stretch, scratch, matches);
+    for (const Part& part :
+         Behave(PartsOf(stretch.size(), matches, step.spec.invert),
+                step.spec.behavior)) {
+      const auto [begin, end] = part.span;
+      if (begin < end) out.push_back(stretch.substr(begin, end - begin));
+    }
+  });
+}
+
+void PreTokenizer::ApplyMetaspace(const Step& step, std::string_view word,
+                                  bool is_first, RegexScratch& scratch,
+                                  Words& words,
+                                  std::vector<std::string_view>& out) {
+  const bool prepend = step.spec.prepend == Prepend::kAlways ||
+                       (step.spec.prepend == Prepend::kFirst && is_first);
+  const std::string_view changed = Change(ToMetaspace(word, prepend), words);
+  if (step.spec.split) {
+    Cut(step, changed, scratch, out);
+  } else {
+    out.push_back(changed);
+  }
+}
+
 Words PreTokenizer::Split(std::string_view text, bool is_first) const {
   Words words;
+  if (text.empty()) return words;
+  words.views_.push_back(text);
   RegexScratch scratch;
-  std::vector<Span> matches;
   std::vector<std::string_view> next;
-  const auto change = [&](std::string changed) -> std::string_view {
-    words.changed_.push_back(
-        std::make_unique<std::string>(std::move(changed)));
-    return *words.changed_.back();
-  };
-  const auto cut = [&](std::string_view valid, const Step& step) {
-    matches.clear();
-    step.regex.front().FindAll(valid, scratch, matches);
-    for (const Part& part :
-         Behave(PartsOf(valid.size(), matches, step.spec.invert),
-                step.spec.behavior)) {
-      const Span span = part.span;
-      if (span.begin < span.end) {
-        next.push_back(valid.substr(span.begin, span.end - span.begin));
-      }
-    }
-  };
-
-  if (!text.empty()) words.views_.push_back(text);
   for (const Step& step : steps_) {
     next.clear();
-    for (std::string_view word : words.views_) {
-      if (step.spec.kind == PreTokenizerKind::kPrefixSpace) {
-        const bool has_space = word.starts_with(' ');
-        next.push_back(has_space ? word : change(std::string(" ").append(word)));
-        continue;
+    for (const std::string_view word : words.views_) {
+      switch (step.spec.kind) {
+        case PreTokenizerKind::kSplit:
+          Cut(step, word, scratch, next);
+          break;
+        case PreTokenizerKind::kPrefixSpace:
+          next.push_back(word.starts_with(' ')
+                             ? word
+                             : Change(std::string(" ").append(word), words));
+          break;
+        case PreTokenizerKind::kMetaspace:
+          ApplyMetaspace(step, word, is_first && word.data() == text.data(),
+                         scratch, words, next);
+          break;
       }
-      if (step.spec.kind == PreTokenizerKind::kMetaspace) {
-        const bool at_start = is_first && word.data() == text.data();
-        const bool prepend =
-            step.spec.prepend == Prepend::kAlways ||
-            (step.spec.prepend == Prepend::kFirst && at_start);
-        word = change(ToMetaspace(word, prepend));
-        if (!step.spec.split) {
-          next.push_back(word);
-          continue;
-        }
-      }
-      ForEachStretch(word, [&](std::string_view stretch, bool is_valid) {
-        if (is_valid) {
-          cut(stretch, step);
-        } else {
-          next.push_back(stretch);
-        }
-      });
     }
     words.views_.swap(next);
   }

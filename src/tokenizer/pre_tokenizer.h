@@ -1,7 +1,9 @@
 // Text to the words that a model's vocabulary is applied to, one by one.
 #pragma once
 
+#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +41,14 @@ class PreTokenizer {
     PreTokenizerStep spec;
     std::vector<Regex> regex;  // one, or none
   };
+
+  // Keeps a word that is no part of the text.
+  static std::string_view Change(std::string changed, Words& words);
+  static void Cut(const Step& step, std::string_view text,
+                  RegexScratch& scratch, std::vector<std::string_view>& out);
+  static void ApplyMetaspace(const Step& step, std::string_view word,
+                             bool is_first, RegexScratch& scratch, Words& words,
+                             std::vector<std::string_view>& out);
 
   std::vector<Step> steps_;
 };

@@ -24,7 +24,7 @@ constexpr std::string_view kByteLevel =
 
 constexpr Patterns kGpt2[] = {kByteLevel};
 constexpr Patterns kDigitByDigit[] = {R"(\p{N})", kByteLevel};
-// What files are read by that name no pre-tokenizer.
+// For files that do not name theirs.
 constexpr Patterns kDefault[] = {R"([\p{P}$+<=>^~|]+)", kByteLevel, R"(\p{N}+)",
                                  "[0-9][0-9][0-9]"};
 constexpr Patterns kFalcon[] = {R"([\p{P}$+<=>^~|`]+)", kByteLevel,
@@ -34,10 +34,9 @@ constexpr Patterns kLlama3[] = {CONTRACTION "|" WORD R"(|\p{N}{1,3}|)" SIGNS
                                             "|" SPACES};
 constexpr Patterns kQwen2[] = {CONTRACTION "|" WORD R"(|\p{N}|)" SIGNS
                                            "|" SPACES};
-constexpr Patterns kQwen35[] = {
-    CONTRACTION
-    R"(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|)"
-    SPACES};
+constexpr Patterns kQwen35[] = {CONTRACTION
+                                R"(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N})"
+                                R"(| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|)" SPACES};
 constexpr Patterns kSeedCoder[] = {
     CONTRACTION "|" WORD R"(|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|)" SPACES};
 constexpr Patterns kBailing[] = {
@@ -49,9 +48,8 @@ constexpr Patterns kMiniCpm5[] = {
 // The original repeats greedily. Nothing follows that could take anything
 // back, so the possessive form matches the same and needs no memory.
 constexpr Patterns kExaoneMoe[] = {
-    CONTRACTION
-    R"(|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*+(?: \p{L}\p{M}*+)*+)++)"
-    R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+)"};
+    CONTRACTION R"(|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*+(?: \p{L}\p{M}*+)*+)++)"
+                R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+)"};
 
 constexpr Patterns kGpt4o[] = {
     BEFORE UPPER "*" LOWER "+" CONTRACTION "?|" BEFORE UPPER "+" LOWER
@@ -108,9 +106,7 @@ constexpr Patterns kDeepSeekLlm[] = {
     R"(\x{10cc0}-\x{10cf2}\x{118a0}-\x{118df}\x{1e900}-\x{1e943}]+)",
     R"(\s?[!-/:-~\x{ff01}-\x{ff0f}\x{ff1a}-\x{ff5e}\x{2018}-\x{201f})"
     R"(\x{3000}-\x{3002}]+)",
-    R"(\s+$)",
-    kDeepSeekEastAsian,
-    R"(\p{N}+)"};
+    R"(\s+$)", kDeepSeekEastAsian, R"(\p{N}+)"};
 
 // The class is the original's, brackets, bars and all.
 constexpr Patterns kBloom[] = {
@@ -229,8 +225,8 @@ std::string_view ByteLevelPattern() { return kByteLevel; }
 std::vector<PreTokenizerStep> StepsOf(const PreTokenizerRow& row) {
   std::vector<PreTokenizerStep> steps;
   for (const std::string_view pattern : row.patterns) {
-    steps.push_back({.kind = PreTokenizerKind::kSplit,
-                     .pattern = std::string(pattern)});
+    steps.push_back(
+        {.kind = PreTokenizerKind::kSplit, .pattern = std::string(pattern)});
   }
   return steps;
 }

@@ -33,8 +33,8 @@ void ExpectDemoIds(const Tokenizer& tokenizer) {
   for (const json& c : cases) {
     const auto text = c.at("text").get<std::string>();
     const auto ids = tokenizer.Encode(text, {.add_bos_eos = false});
-    EXPECT_THAT(ids, testing::ElementsAreArray(
-                         c.at("ids").get<std::vector<TokenId>>()))
+    EXPECT_THAT(
+        ids, testing::ElementsAreArray(c.at("ids").get<std::vector<TokenId>>()))
         << c.at("text");
     EXPECT_EQ(tokenizer.Decode(ids), c.value("decoded", text));
   }

@@ -108,8 +108,8 @@ class LongMerger {
  private:
   struct Symbol {
     TokenId id;
-    size_t prev;  // wraps round before the first
-    size_t next;  // symbols_.size() behind the last
+    size_t prev;       // wraps round before the first
+    size_t next;       // symbols_.size() behind the last
     RankedMerge pair;  // with the next; no rank once merged into the one before
   };
 
@@ -185,18 +185,16 @@ class RankEncoder final : public WordEncoder {
       const size_t size = byte_level_ ? 1 : CharacterAt(word, pos).size;
       const std::string_view symbol = word.substr(pos, size);
       const TokenId id = FindSymbol(symbol);
-      if (id != kNoToken) {
-        out.push_back(id);
-      } else {
-        unknown_.Append(symbol, after_unknown, out);
-      }
-      after_unknown = id == kNoToken;
+      if (id != kNoToken) out.push_back(id);
+      after_unknown =
+          id == kNoToken && unknown_.Append(symbol, after_unknown, out);
       pos += size;
     }
   }
 
   TokenId FindSymbol(std::string_view symbol) const {
-    if (symbol.size() == 1) return bytes_[static_cast<unsigned char>(symbol[0])];
+    if (symbol.size() == 1)
+      return bytes_[static_cast<unsigned char>(symbol[0])];
     const auto it = words_.find(symbol);
     return it == words_.end() ? kNoToken : it->second;
   }

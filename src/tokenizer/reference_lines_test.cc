@@ -89,10 +89,10 @@ TEST_P(HfLines, GiveTheReferenceIds) {
   ExpectReferenceIds(**tokenizer, lines);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Vocabularies, HfLines,
-    testing::Values(HfCase{"qwen2_5", "ggml-vocab-qwen2"},
-                    HfCase{"llama3", "ggml-vocab-llama-bpe"}));
+INSTANTIATE_TEST_SUITE_P(Vocabularies, HfLines,
+                         testing::Values(HfCase{"qwen2_5", "ggml-vocab-qwen2"},
+                                         HfCase{"llama3",
+                                                "ggml-vocab-llama-bpe"}));
 
 }  // namespace
 }  // namespace muster::tokenizer

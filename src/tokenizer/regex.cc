@@ -54,9 +54,10 @@ void Regex::Free::operator()(pcre2_real_code_8* code) const {
 
 Result<Regex> Regex::Compile(std::string_view oniguruma) {
   if (oniguruma.size() > kMaxPatternBytes) {
-    return Unsupported(fmt::format("a pattern of {} bytes, at most {} are "
-                                   "supported",
-                                   oniguruma.size(), kMaxPatternBytes));
+    return Unsupported(
+        fmt::format("a pattern of {} bytes, at most {} are "
+                    "supported",
+                    oniguruma.size(), kMaxPatternBytes));
   }
   if (ValidPrefix(oniguruma) != oniguruma.size()) {
     return Corrupt("a pattern is not UTF-8");

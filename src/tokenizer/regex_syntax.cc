@@ -119,10 +119,10 @@ class Translator {
     const size_t end = in_.find('}', pos_);
     if (end == std::string_view::npos) return Refuse("'{' without '}'");
     const std::string_view inside = in_.substr(pos_ + 1, end - pos_ - 1);
-    const bool is_count =
-        !inside.empty() && IsAsciiDigit(inside[0]) &&
-        std::all_of(inside.begin(), inside.end(),
-                    [](char c) { return IsAsciiDigit(c) || c == ','; });
+    const bool is_count = !inside.empty() && IsAsciiDigit(inside[0]) &&
+                          std::all_of(inside.begin(), inside.end(), [](char c) {
+                            return IsAsciiDigit(c) || c == ',';
+                          });
     if (!is_count) return Refuse("'{' that is no repetition");
     Copy(end + 1 - pos_);
     if (Rest().starts_with('+')) return Refuse("'+' behind '}'");
@@ -189,8 +189,8 @@ class Translator {
   }
 
   Status WordBoundary() {
-    Replace(2, fmt::format("(?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}]))",
-                           kWord));
+    Replace(2,
+            fmt::format("(?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}]))", kWord));
     return {};
   }
 

@@ -93,12 +93,9 @@ class ScoreEncoder final : public WordEncoder {
       const std::string_view text =
           word.substr(symbols[i].begin, symbols[i].size);
       const auto it = words_.find(text);
-      if (it != words_.end()) {
-        out.push_back(it->second);
-      } else {
-        unknown_.Append(text, after_unknown, out);
-      }
-      after_unknown = it == words_.end();
+      const bool is_known = it != words_.end();
+      if (is_known) out.push_back(it->second);
+      after_unknown = !is_known && unknown_.Append(text, after_unknown, out);
     }
   }
 

@@ -39,10 +39,10 @@ struct Merge {
 // A token that is looked for in the text itself.
 struct AddedToken {
   TokenId id = kNoToken;
-  bool lstrip = false;      // swallows the white space before it
-  bool rstrip = false;      // and behind it
-  bool single_word = false; // only where no word character touches it
-  bool normalized = false;  // looked for after normalization
+  bool lstrip = false;       // swallows the white space before it
+  bool rstrip = false;       // and behind it
+  bool single_word = false;  // only where no word character touches it
+  bool normalized = false;   // looked for after normalization
 };
 
 enum class NormalizerKind {
@@ -51,9 +51,9 @@ enum class NormalizerKind {
   kNfkc,
   kNfkd,
   kLowercase,
-  kReplace,       // `pattern` (literal or regex) by `content`
-  kPrepend,       // `content` before a text that is not empty
-  kStripLeft,     // white space at the ends
+  kReplace,    // `pattern` (literal or regex) by `content`
+  kPrepend,    // `content` before a text that is not empty
+  kStripLeft,  // white space at the ends
   kStripRight,
   kCollapseSpaces,  // runs of U+0020 to one, none at the ends
 };
@@ -107,11 +107,11 @@ struct TokenizerSpec {
   std::vector<NormalizerStep> normalizer;
   std::vector<PreTokenizerStep> pre_tokenizer;
 
-  bool byte_level = false;      // words are cut into bytes, else into characters
-  bool byte_fallback = false;   // kByte tokens stand in for what is unknown
-  bool fuse_unknown = false;    // neighbouring unknown characters give one token
-  bool ignore_merges = false;   // a word that is a token is taken as it is
-  bool metaspace = false;       // U+2581 in a token is a space in the text
+  bool byte_level = false;     // words are cut into bytes, else into characters
+  bool byte_fallback = false;  // kByte tokens stand in for what is unknown
+  bool fuse_unknown = false;   // neighbouring unknown characters give one token
+  bool ignore_merges = false;  // a word that is a token is taken as it is
+  bool metaspace = false;      // U+2581 in a token is a space in the text
   // GGUF of SentencePiece models: a space goes before the text and before what
   // follows a control token.
   bool prefix_after_special = false;

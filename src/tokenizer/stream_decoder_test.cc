@@ -17,11 +17,10 @@ std::unique_ptr<Tokenizer> Bytes() {
 }
 
 std::unique_ptr<Tokenizer> SentencePiece() {
-  return MakeTokenizer(
-             TinySentencePiece(Algorithm::kMergeScores,
-                               {{"\xE2\x96\x81hello", -1},  // 259
-                                {"\xE2\x96\x81world", -2},
-                                {"\xE2\x96\x81", -3}}))
+  return MakeTokenizer(TinySentencePiece(Algorithm::kMergeScores,
+                                         {{"\xE2\x96\x81hello", -1},  // 259
+                                          {"\xE2\x96\x81world", -2},
+                                          {"\xE2\x96\x81", -3}}))
       .value();
 }
 
@@ -47,8 +46,7 @@ TEST(StreamDecoder, ShowsAnUnfinishedCharacterAtTheEnd) {
 TEST(StreamDecoder, GoesOnBehindBytesThatAreNoCharacter) {
   EXPECT_EQ(Trace("\xFFz"), "\xEF\xBF\xBD|z|");
   EXPECT_EQ(Trace("\xE4\xB8z"), "||\xEF\xBF\xBDz|");
-  EXPECT_EQ(Trace("\xED\xA0\x80"),
-            "|\xEF\xBF\xBD\xEF\xBF\xBD|\xEF\xBF\xBD|");
+  EXPECT_EQ(Trace("\xED\xA0\x80"), "|\xEF\xBF\xBD\xEF\xBF\xBD|\xEF\xBF\xBD|");
 }
 
 TEST(StreamDecoder, GivesNoTextForControlTokensAndUnknownIds) {

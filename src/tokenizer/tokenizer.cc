@@ -223,7 +223,8 @@ Status CheckSpec(const TokenizerSpec& spec) {
   for (const auto& [what, id] : single) {
     if (id != kNoToken && is_bad(id)) return error(what, id);
   }
-  for (const auto* ids : {&spec.prefix, &spec.suffix, &spec.end_of_generation}) {
+  for (const auto* ids :
+       {&spec.prefix, &spec.suffix, &spec.end_of_generation}) {
     for (const TokenId id : *ids) {
       if (is_bad(id)) return error("a token round a text", id);
     }

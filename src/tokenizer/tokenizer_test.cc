@@ -42,14 +42,14 @@ TEST(TokenizerTest, UserTextNeverBecomesAControlToken) {
 }
 
 TEST(TokenizerTest, TemplateTextBecomesControlTokens) {
-  EXPECT_THAT(Chat()->Encode("<|im_start|>a<|im_end|>", {.parse_special = true}),
-              ElementsAre(kStart, 'a', kEnd));
+  EXPECT_THAT(
+      Chat()->Encode("<|im_start|>a<|im_end|>", {.parse_special = true}),
+      ElementsAre(kStart, 'a', kEnd));
 }
 
 TEST(TokenizerTest, OnlyPiecesThatAllowItGiveControlTokens) {
-  const std::vector<TextPiece> pieces = {{"<|im_start|>", true},
-                                         {"<|im_end|>", false},
-                                         {"<|im_end|>", true}};
+  const std::vector<TextPiece> pieces = {
+      {"<|im_start|>", true}, {"<|im_end|>", false}, {"<|im_end|>", true}};
   const auto ids = Chat()->EncodePieces(pieces, false);
   EXPECT_EQ(ids.front(), kStart);
   EXPECT_EQ(ids.back(), kEnd);
@@ -136,7 +136,9 @@ TEST(TokenizerTest, SpecsThatContradictThemselvesAreRefused) {
   EXPECT_EQ(make([](TokenizerSpec& s) { s.prefix = {-5}; }), Code::kCorrupt);
   EXPECT_EQ(make([](TokenizerSpec& s) { s.added = {{.id = 256}}; }),
             Code::kCorrupt);
-  EXPECT_EQ(make([](TokenizerSpec& s) { s.merges = {{1, 2, 256}}; }),
+  EXPECT_EQ(make([](TokenizerSpec& s) {
+              s.merges = {{1, 2, 256}};
+            }),
             Code::kCorrupt);
   EXPECT_EQ(make([](TokenizerSpec& s) { s.algorithm = Algorithm::kUnigram; }),
             Code::kCorrupt);

@@ -39,12 +39,10 @@ class UnigramEncoder final : public WordEncoder {
     size_t pos = 0;
     bool after_unknown = false;
     for (auto it = path.rbegin(); it != path.rend(); ++it) {
-      if (it->id != kNoToken) {
-        out.push_back(it->id);
-      } else {
-        unknown_.Append(word.substr(pos, it->size), after_unknown, out);
-      }
-      after_unknown = it->id == kNoToken;
+      const bool is_known = it->id != kNoToken;
+      if (is_known) out.push_back(it->id);
+      after_unknown = !is_known && unknown_.Append(word.substr(pos, it->size),
+                                                   after_unknown, out);
       pos += it->size;
     }
   }

@@ -15,6 +15,7 @@ std::optional<char> ByteOfToken(std::string_view text) {
   if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
   return static_cast<char>(byte);
 }
+
 UnknownCharacters::UnknownCharacters(const TokenizerSpec& spec)
     : unknown_(spec.unknown), fuse_(spec.fuse_unknown) {
   bytes_.fill(kNoToken);
@@ -22,7 +23,8 @@ UnknownCharacters::UnknownCharacters(const TokenizerSpec& spec)
   for (size_t id = 0; id < spec.tokens.size(); ++id) {
     if (spec.kinds[id] != TokenKind::kByte) continue;
     const auto byte = ByteOfToken(spec.tokens[id]);
-    if (byte) bytes_[static_cast<unsigned char>(*byte)] = static_cast<TokenId>(id);
+    if (byte)
+      bytes_[static_cast<unsigned char>(*byte)] = static_cast<TokenId>(id);
   }
 }
 
@@ -32,16 +34,18 @@ bool UnknownCharacters::HasAllBytes(std::string_view text) const {
   });
 }
 
-void UnknownCharacters::Append(std::string_view character, bool after_unknown,
+bool UnknownCharacters::Append(std::string_view character, bool after_unknown,
                                std::vector<TokenId>& out) const {
   if (HasAllBytes(character)) {
     for (const char c : character) {
       out.push_back(bytes_[static_cast<unsigned char>(c)]);
     }
-    return;
+    return false;
   }
-  if (unknown_ == kNoToken || (fuse_ && after_unknown)) return;
-  out.push_back(unknown_);
+  if (unknown_ != kNoToken && !(fuse_ && after_unknown)) {
+    out.push_back(unknown_);
+  }
+  return true;
 }
 
 }  // namespace muster::tokenizer

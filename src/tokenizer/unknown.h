@@ -19,10 +19,11 @@ class UnknownCharacters {
  public:
   explicit UnknownCharacters(const TokenizerSpec& spec);
 
-  // Appends the byte tokens of `character`, else the unknown token (only one
-  // for neighbours, where the model fuses them: `after_unknown` says that the
-  // symbol before was unknown, too), else nothing: there is no way to say it.
-  void Append(std::string_view character, bool after_unknown,
+  // Appends the byte tokens of `character`, else the unknown token, else
+  // nothing: there is no way to say it. Returns whether it was unknown.
+  // `after_unknown`: what this returned for the symbol before; models that fuse
+  // unknown characters have one token for neighbours.
+  bool Append(std::string_view character, bool after_unknown,
               std::vector<TokenId>& out) const;
 
  private:

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Installs what a group of tasks needs from the distribution, and only what is
+# missing.   usage: tools/setup.sh build|check
+# Debian 12 and Ubuntu 24.04; uses sudo when not root.
+set -euo pipefail
+
+build=(cmake ninja-build g++ pkg-config python3 libhwy-dev libfmt-dev
+  nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev libsimdjson-dev
+  libgtest-dev libgmock-dev)
+check=(clang clang-tidy clang-format llvm)
+
+case "${1:-}" in
+  build) wanted=("${build[@]}") ;;
+  check) wanted=("${build[@]}" "${check[@]}") ;;
+  *)
+    echo "usage: $0 build|check" >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v dpkg-query > /dev/null; then
+  echo "setup: this system has no apt; install by hand: ${wanted[*]}" >&2
+  exit 0
+fi
+
+missing=()
+for package in "${wanted[@]}"; do
+  status=$(dpkg-query -W -f '${Status}' "$package" 2> /dev/null || true)
+  [[ $status == *"ok installed"* ]] || missing+=("$package")
+done
+[[ ${#missing[@]} -gt 0 ]] || exit 0
+
+as_root=()
+if [[ $(id -u) -ne 0 ]]; then
+  if ! command -v sudo > /dev/null; then
+    echo "setup: missing ${missing[*]}; neither root nor sudo to install them" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+echo "setup: installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null
