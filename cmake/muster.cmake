@@ -19,6 +19,8 @@ add_library(muster_options INTERFACE)
 target_compile_features(muster_options INTERFACE cxx_std_20)
 target_compile_options(muster_options INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
+  # Designated initializers leave the rest to its default: that is their point.
+  -Wno-missing-field-initializers
   # Float results must not depend on what the compiler chooses to fuse.
   -ffp-contract=off
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
@@ -48,6 +50,7 @@ function(muster_library name)
     target_link_libraries(${name}_test PRIVATE ${target} ${arg_LINK} GTest::gmock GTest::gtest_main)
     target_compile_definitions(${name}_test PRIVATE
       MUSTER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    target_precompile_headers(${name}_test PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
     add_test(NAME ${name} COMMAND ${name}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   endif()
 endfunction()

@@ -1,0 +1,124 @@
+#include "runtime/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace muster::runtime {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::unique_ptr<Engine> Load(const std::string& golden,
+                             EngineOptions options = {}) {
+  const auto files = formats::OpenModelFiles(
+      std::string(MUSTER_SOURCE_DIR) + "/tests/goldens/" + golden);
+  EXPECT_TRUE(files.ok()) << files.status().message();
+  auto engine = Engine::Load(*files, options, nullptr);
+  EXPECT_TRUE(engine.ok()) << engine.status().message();
+  return std::move(engine).value();
+}
+
+const std::vector<int32_t> kPrompt = {5, 17, 3, 99, 42, 8};
+
+std::vector<float> Copy(std::span<const float> logits) {
+  return {logits.begin(), logits.end()};
+}
+
+TEST(EngineTest, TokensOutsideTheVocabularyAreRefusedAndNothingChanges) {
+  const auto engine = Load("qwen3_moe/model.gguf");
+  const std::vector<int32_t> too_large = {1, 1 << 20};
+  const std::vector<int32_t> negative = {-1};
+  for (const auto& tokens : {too_large, negative, {}}) {
+    EXPECT_EQ(engine->Append(tokens).status().code(), Code::kInvalidArgument);
+  }
+  EXPECT_EQ(engine->position(), 0u);
+  EXPECT_EQ(engine->counters().num_tokens, 0u);
+}
+
+TEST(EngineTest, MoreTokensThanTheContextAreRefused) {
+  const auto engine = Load("qwen3_moe/model.gguf", {.context_length = 8});
+  ASSERT_TRUE(engine->Append(kPrompt).ok());
+  const Status status = engine->Append(kPrompt).status();
+  EXPECT_THAT(status.message(), HasSubstr("context of 8"));
+  EXPECT_EQ(engine->position(), 6u);
+}
+
+TEST(EngineTest, RewindingGivesTheSameBitsAgain) {
+  const auto engine = Load("mixtral/model.gguf");
+  const auto first = Copy(*engine->Append(kPrompt));
+  engine->Rewind(2);
+  const auto again = Copy(*engine->Append(std::span(kPrompt).subspan(2)));
+  EXPECT_EQ(first, again);
+}
+
+// CASES S01: only real tokens are counted, top_k for each in every MoE layer.
+TEST(EngineTest, CountsAreTokensTimesTopKInEveryMoeLayer) {
+  const auto engine =
+      Load("qwen2_moe-dense_layers/model.gguf", {.chunk_tokens = 4});
+  ASSERT_TRUE(engine->Append(kPrompt).ok());
+  const auto& stats = engine->counters().routing;
+  const auto& layers = engine->model().config.layers;
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    EXPECT_EQ(stats.tokens(layer), layers[layer].is_moe ? kPrompt.size() : 0);
+  }
+}
+
+// The products that ran agree with the formula: each token takes top_k experts.
+TEST(EngineTest, MeasuredParametersAgreeWithTheFormula) {
+  for (const char* golden : {"qwen3_moe/model.gguf", "olmoe/hf",
+                             "qwen2_moe-dense_layers/model.gguf"}) {
+    const auto engine = Load(golden);
+    ASSERT_TRUE(engine->Append(kPrompt).ok());
+    const model::ParameterCounts& counts = engine->model().parameters;
+    EXPECT_EQ(engine->counters().routed_parameters,
+              kPrompt.size() * (counts.active - counts.always_on))
+        << golden;
+    engine->ResetCounters();
+    EXPECT_EQ(engine->counters().routed_parameters, 0u);
+  }
+}
+
+TEST(EngineTest, AQ8CacheIsCloseAndNeedsHeadsOfWholeBlocks) {
+  const auto exact = Load("qwen3_moe-q8_0/model.gguf");
+  const auto small =
+      Load("qwen3_moe-q8_0/model.gguf", {.kv_type = kernels::KvType::kQ8});
+  EXPECT_LT(small->kv_bytes(), exact->kv_bytes());
+  const auto a = Copy(*exact->Append(kPrompt));
+  const auto b = Copy(*small->Append(kPrompt));
+  for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 0.5f);
+  EXPECT_NE(a, b);
+}
+
+TEST(EngineTest, AModelThatLacksATensorIsRefusedByName) {
+  auto files = formats::OpenModelFiles(std::string(MUSTER_SOURCE_DIR) +
+                                       "/tests/goldens/olmoe/model.gguf");
+  ASSERT_TRUE(files.ok());
+  auto& tensors = files->tensors;
+  const auto down =
+      std::find_if(tensors.begin(), tensors.end(), [](const auto& tensor) {
+        return tensor.name == "blk.1.ffn_down_exps.weight";
+      });
+  ASSERT_NE(down, tensors.end());
+  down->name = "blk.1.surprise.weight";
+  ASSERT_TRUE(files->BuildIndex().ok());
+  const Status status = Engine::Load(*files, {}, nullptr).status();
+  EXPECT_THAT(status.message(), HasSubstr("blk.1.ffn_down_exps.weight"));
+}
+
+// CASES T08: a tensor that no slot takes is an error, not ignored.
+TEST(EngineTest, ATensorThatFitsNoSlotIsRefusedByName) {
+  auto files = formats::OpenModelFiles(std::string(MUSTER_SOURCE_DIR) +
+                                       "/tests/goldens/qwen3_moe/hf");
+  ASSERT_TRUE(files.ok());
+  formats::TensorInfo extra = files->tensors.front();
+  extra.name = "model.layers.0.mlp.experts.surprise";
+  files->tensors.push_back(extra);
+  ASSERT_TRUE(files->BuildIndex().ok());
+  const Status status = Engine::Load(*files, {}, nullptr).status();
+  EXPECT_THAT(status.message(), HasSubstr("surprise"));
+}
+
+}  // namespace
+}  // namespace muster::runtime
