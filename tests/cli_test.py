@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""The program as a user meets it: output, exit codes, faults.
+
+usage: cli_test.py PROGRAM SOURCE_DIR
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2])
+GOLDENS = SOURCE / "tests/goldens"
+DEMO = SOURCE / "models/demo/demo-moe-q8_0.gguf"
+
+
+def muster(*args, stdin="", env=None):
+    return subprocess.run([PROGRAM, *map(str, args)], input=stdin, capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **(env or {})})
+
+
+class UsageTest(unittest.TestCase):
+    def test_every_command_has_help_with_examples(self):
+        for command in ["run", "inspect", "tokenize", "eval", "doctor"]:
+            done = muster(command, "--help")
+            self.assertEqual(done.returncode, 0, command)
+            self.assertIn("Examples:", done.stdout)
+
+    def test_no_command_is_a_usage_error(self):
+        self.assertEqual(muster().returncode, 2)
+
+    def test_unknown_words_get_a_suggestion(self):
+        done = muster("inspekt")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("did you mean 'inspect'", done.stderr)
+        done = muster("run", "--thread", "1")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("did you mean '--threads'", done.stderr)
+
+    def test_bad_values_are_usage_errors(self):
+        for args in [("run", "--tokens", "1,x"), ("run", "--temp", "-1", "-p", "x"), ("run", "-n", "-5", "-p", "x"),
+                     ("run", "-p", "x", "-f", "y"), ("run", "--isa", "mmx", "-p", "x"),
+                     ("run", "--logit-bias", "7", "-p", "x")]:
+            done = muster(*args)
+            self.assertEqual(done.returncode, 2, f"{args}: {done.stderr}")
+            self.assertNotEqual(done.stderr, "")
+
+    def test_a_missing_model_is_a_failure_that_names_it(self):
+        done = muster("inspect", "/no/such/model.gguf")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/no/such/model.gguf", done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_rubbish_is_refused_by_every_command(self):
+        with tempfile.TemporaryDirectory() as folder:
+            bad = pathlib.Path(folder) / "bad.gguf"
+            bad.write_bytes(b"GGUF\x03\0\0\0" + b"\xff" * 64)
+            text = pathlib.Path(folder) / "t.txt"
+            text.write_text("text")
+            for args in [("inspect", bad), ("run", bad, "-p", "x"), ("tokenize", bad, "-p", "x"),
+                         ("eval", bad, "-f", text)]:
+                done = muster(*args)
+                self.assertEqual(done.returncode, 1, args)
+                self.assertIn("bad.gguf", done.stderr)
+
+
+class GoldenModelTest(unittest.TestCase):
+    MODEL = GOLDENS / "qwen3_moe/model.gguf"
+
+    def test_inspect_counts_what_is_in_the_file(self):
+        counts = json.loads(muster("inspect", "--json", self.MODEL).stdout)["parameters"]
+        self.assertEqual(counts["total"], counts["always_on"] + counts["routed"])
+        layers = json.loads(muster("inspect", "--json", self.MODEL).stdout)["layers"]
+        active = counts["always_on"] + sum(l["top_k"] * l["routed"] // l["num_experts"] for l in layers)
+        self.assertEqual(counts["active"], active)
+
+    def test_greedy_tokens_are_the_references_on_every_instruction_set(self):
+        golden = json.loads((GOLDENS / "qwen3_moe/golden.json").read_text())
+        for prompt in golden["prompts"]:
+            ids = ",".join(map(str, prompt["tokens"]))
+            supported = json.loads(muster("doctor", "--json").stdout)["instruction_sets"] if prompt is golden[
+                "prompts"][0] else ["avx2"]
+            for isa in supported:
+                done = muster("run", self.MODEL, "--tokens", ids, "-n", len(prompt["greedy"]), "--greedy", "--json",
+                              "--kv", "f32", env={"MUSTER_ISA": isa})
+                self.assertEqual(json.loads(done.stdout)["tokens"], prompt["greedy"], isa)
+
+    def test_measured_and_nominal_share_agree(self):
+        report = json.loads(muster("run", self.MODEL, "--tokens", "1,2,3", "-n", "4", "--json").stdout)
+        parameters = report["parameters"]
+        self.assertAlmostEqual(parameters["share"], parameters["nominal_share"], places=12)
+        for layer in report["routing"]["layers"]:
+            self.assertEqual(sum(layer["counts"]), layer["tokens"] * layer["top_k"])
+
+    def test_a_model_without_a_tokenizer_says_so(self):
+        done = muster("run", self.MODEL, "-p", "text")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("tokenizer", done.stderr)
+
+    def test_tokens_beyond_the_vocabulary_or_the_context_are_refused(self):
+        self.assertEqual(muster("run", self.MODEL, "--tokens", "999999").returncode, 2)
+        self.assertEqual(muster("run", self.MODEL, "--tokens", "1,2,3", "--ctx", "2").returncode, 2)
+
+
+@unittest.skipUnless(DEMO.exists(), "the demo model is not there")
+class DemoModelTest(unittest.TestCase):
+    def test_text_goes_to_stdout_and_the_report_to_stderr(self):
+        done = muster("run", DEMO, "-p", "It was", "-n", "8", "--seed", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.startswith("It was"))
+        self.assertIn("used per token", done.stderr)
+        self.assertNotIn("experts", done.stdout)
+
+    def test_the_same_seed_gives_the_same_text_for_any_thread_count_and_chunk(self):
+        runs = [muster("run", DEMO, "-p", "It was a bright day", "-n", "24", "--seed", "7", "-q", "-t", threads,
+                       "--chunk", chunk).stdout for threads, chunk in [(1, 1), (2, 512), (3, 2)]]
+        self.assertEqual(runs[0], runs[1])
+        self.assertEqual(runs[0], runs[2])
+
+    def test_stop_strings_are_matched_on_text(self):
+        whole = json.loads(muster("run", DEMO, "-p", "The", "-n", "40", "--greedy", "--json").stdout)["text"]
+        stop = whole[10:14]
+        cut = json.loads(muster("run", DEMO, "-p", "The", "-n", "40", "--greedy", "--json", "--stop", stop).stdout)
+        self.assertEqual(cut["text"], whole[:whole.index(stop)])
+        self.assertEqual(cut["finish_reason"], "stop")
+
+    def test_tokenize_goes_there_and_back(self):
+        text = "def f(x):\n    return x  # 春眠不覺曉"
+        ids = muster("tokenize", DEMO, "-p", text, "--ids").stdout.split()
+        self.assertEqual(muster("tokenize", DEMO, "--decode", ",".join(ids)).stdout, text + "\n")
+
+    def test_eval_beats_a_uniform_guess(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write((SOURCE / "models/demo/heldout/novels.txt").read_text()[:4000])
+            file.flush()
+            result = json.loads(muster("eval", DEMO, "-f", file.name, "--json").stdout)
+        self.assertLess(result["bits_per_byte"], 3)
+        self.assertEqual(result["scored_tokens"], result["tokens"] - 1)
+
+    def test_chat_reads_lines_and_answers_each(self):
+        done = muster("run", DEMO, "--chat", "-n", "5", "-q", "--seed", "1", stdin="Hello\nAnd then?\n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreaterEqual(done.stdout.count("\n"), 2)
+
+    def test_ctrl_c_stops_the_answer_and_still_reports(self):
+        process = subprocess.Popen([PROGRAM, "run", str(DEMO), "-p", "Once", "-n", "100000", "--ctx", "2048",
+                                    "--ignore-eos"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdout.read(8)  # the answer has begun
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+        self.assertIn(b"used per token", err)
+
+    def test_kill_leaves_nothing_behind(self):
+        with tempfile.TemporaryDirectory() as folder:
+            process = subprocess.Popen([PROGRAM, "run", str(DEMO), "-p", "Once", "-n", "1000"], cwd=folder,
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            process.stdout.read(8)  # the answer has begun
+            process.kill()
+            process.communicate()
+            self.assertEqual(os.listdir(folder), [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]])

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Runs `make demo` and `make test` in a bare Debian 12, from this repository's
+# last commit. Needs root and debootstrap.   usage: bare_debian_test.sh FOLDER
+# FOLDER becomes the system's root; remove it afterwards. The packages' mirror is
+# this machine's own.
+set -euo pipefail
+root=$(realpath -m "$1")
+source=$(cd "$(dirname "$0")/.." && pwd)
+if [[ ! -x $root/usr/bin/apt-get ]]; then
+  mirror=$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2> /dev/null | head -n 1 | tr -d ' ')
+  debootstrap --variant=minbase bookworm "$root" ${mirror:+"$mirror"}
+  cp -rL /etc/apt/sources.list* "$root/etc/apt/" 2> /dev/null || true
+  cp -rL /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
+  mkdir -p "$root/etc/ssl/certs" && cp -rL /etc/ssl/certs/. "$root/etc/ssl/certs/"
+fi
+cp -L /etc/resolv.conf "$root/etc/" 2> /dev/null || true
+mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
+mountpoint -q "$root/dev" || mount --rbind /dev "$root/dev"
+trap 'umount -l "$root/dev" "$root/proc"' EXIT
+chroot "$root" sh -c 'apt-get update -qq && apt-get install -y -qq --no-install-recommends make git ca-certificates > /dev/null'
+rm -rf "$root/muster" && git clone -q "file://$source" "$root/muster"
+chroot "$root" sh -c 'cd /muster && make demo && make test'
