@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (write(fd, data, size) == static_cast<ssize_t>(size)) {
     const auto file =
         muster::io::File::Open("/proc/self/fd/" + std::to_string(fd));
-    if (file.ok()) static_cast<void>(muster::formats::ReadSafetensorsHeader(*file));
+    if (file.ok())
+      static_cast<void>(muster::formats::ReadSafetensorsHeader(*file));
   }
   close(fd);
   return 0;

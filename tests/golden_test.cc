@@ -52,8 +52,7 @@ json ReadGolden(const std::string& folder) {
 std::unique_ptr<Engine> LoadEngine(const std::string& form,
                                    runtime::EngineOptions options) {
   const size_t colon = form.find(':');
-  const fs::path path =
-      Root() / form.substr(0, colon) / form.substr(colon + 1);
+  const fs::path path = Root() / form.substr(0, colon) / form.substr(colon + 1);
   auto files = formats::OpenModelFiles(path);
   EXPECT_TRUE(files.ok()) << files.status().message();
   if (!files.ok()) return nullptr;
@@ -83,8 +82,8 @@ double Divergence(std::span<const float> p, std::span<const float> q) {
   return kl;
 }
 
-constexpr runtime::EngineOptions kExact = {
-    .num_threads = 2, .kv_type = kernels::KvType::kF32};
+constexpr runtime::EngineOptions kExact = {.num_threads = 2,
+                                           .kv_type = kernels::KvType::kF32};
 
 class GoldenTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -96,9 +95,10 @@ class GoldenTest : public ::testing::TestWithParam<std::string> {
 };
 
 // float32_noise is what the order of additions alone does in the reference, at
-// the worst of the folder's prompts. The engine differs from it in order everywhere and in exp, cos and sin by an ulp
-// or two: a small multiple covers that, and any fault of math is far outside
-// (the smallest router margin is 2e-4, logits are about 10).
+// the worst of the folder's prompts. The engine differs from it in order
+// everywhere and in exp, cos and sin by an ulp or two: a small multiple covers
+// that, and any fault of math is far outside (the smallest router margin is
+// 2e-4, logits are about 10).
 float Tolerance(const json& golden) {
   return 4 * golden.at("float32_noise").get<float>();
 }
@@ -117,8 +117,8 @@ TEST_P(GoldenTest, FloatLogitsAgreeAtEveryRecordedPosition) {
       const auto expected = row.at("values").get<std::vector<float>>();
       const size_t position = row.at("position");
       for (size_t i = 0; i < vocab; ++i) {
-        worst = std::max(worst, std::abs((*logits)[position * vocab + i] -
-                                         expected[i]));
+        worst = std::max(
+            worst, std::abs((*logits)[position * vocab + i] - expected[i]));
       }
     }
     EXPECT_LE(worst, Tolerance(golden_)) << tokens.size() << " tokens";
@@ -191,17 +191,17 @@ TEST_P(GoldenTest, QuantizedDivergenceIsSmall) {
     const size_t vocab = golden_.at("vocab_size");
     for (const json& row : prompt.at("logits")) {
       const size_t position = row.at("position");
-      const double kl =
-          Divergence(row.at("values").get<std::vector<float>>(),
-                     logits->subspan(position * vocab, vocab));
+      const double kl = Divergence(row.at("values").get<std::vector<float>>(),
+                                   logits->subspan(position * vocab, vocab));
       sum += kl;
       worst = std::max(worst, kl);
       ++count;
     }
   }
-  fmt::print("{}: KL to float32 of the same weights {:.2e} mean, {:.2e} worst "
-             "of {} positions\n",
-             GetParam(), sum / static_cast<double>(count), worst, count);
+  fmt::print(
+      "{}: KL to float32 of the same weights {:.2e} mean, {:.2e} worst "
+      "of {} positions\n",
+      GetParam(), sum / static_cast<double>(count), worst, count);
   EXPECT_LT(sum / static_cast<double>(count), 5e-3);
 }
 
@@ -227,8 +227,7 @@ TEST_P(GoldenTest, LogitsAreTheSameBitsForAnyChunkAndThreadCount) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllFiles, GoldenTest,
-                         ::testing::ValuesIn(AllForms()),
+INSTANTIATE_TEST_SUITE_P(AllFiles, GoldenTest, ::testing::ValuesIn(AllForms()),
                          [](const auto& param) {
                            std::string name = param.param;
                            for (char& c : name) {

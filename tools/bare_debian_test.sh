@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Runs `make demo` and `make test` in a bare Debian 12, from this repository's
 # last commit. Needs root and debootstrap.   usage: bare_debian_test.sh FOLDER
-# FOLDER becomes the system's root; remove it afterwards. The packages' mirror is
-# this machine's own.
+# FOLDER becomes the system's root; remove it afterwards. MIRROR names another
+# mirror than debootstrap's own; apt's settings are this machine's.
 set -euo pipefail
 root=$(realpath -m "$1")
 source=$(cd "$(dirname "$0")/.." && pwd)
 if [[ ! -x $root/usr/bin/apt-get ]]; then
-  mirror=$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2> /dev/null | head -n 1 | tr -d ' ')
-  debootstrap --variant=minbase bookworm "$root" ${mirror:+"$mirror"}
-  cp -rL /etc/apt/sources.list* "$root/etc/apt/" 2> /dev/null || true
+  debootstrap --variant=minbase bookworm "$root" ${MIRROR:+"$MIRROR"}
+  cp -L /etc/apt/sources.list "$root/etc/apt/" 2> /dev/null || true
+  cp -L /etc/apt/sources.list.d/debian.sources "$root/etc/apt/sources.list.d/" 2> /dev/null || true
   cp -rL /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
   mkdir -p "$root/etc/ssl/certs" && cp -rL /etc/ssl/certs/. "$root/etc/ssl/certs/"
 fi

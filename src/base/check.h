@@ -8,10 +8,10 @@ namespace muster {
 
 }  // namespace muster
 
-#define CHECK(condition)                                        \
-  do {                                                          \
-    if (!(condition)) [[unlikely]]                              \
-      ::muster::CheckFailed(__FILE__, __LINE__, #condition);    \
+#define CHECK(condition)                                     \
+  do {                                                       \
+    if (!(condition)) [[unlikely]]                           \
+      ::muster::CheckFailed(__FILE__, __LINE__, #condition); \
   } while (false)
 #define CHECK_EQ(a, b) CHECK((a) == (b))
 #define CHECK_LE(a, b) CHECK((a) <= (b))

@@ -78,11 +78,10 @@ class [[nodiscard]] Result {
 #define MUSTER_CONCAT(a, b) MUSTER_CONCAT_INNER(a, b)
 
 // Returns the Status of `expr` from this function unless it is ok.
-#define RETURN_IF_ERROR(expr)                                    \
-  do {                                                           \
-    if (::muster::Status muster_status = (expr);                 \
-        !muster_status.ok())                                     \
-      return muster_status;                                      \
+#define RETURN_IF_ERROR(expr)                                         \
+  do {                                                                \
+    if (::muster::Status muster_status = (expr); !muster_status.ok()) \
+      return muster_status;                                           \
   } while (false)
 
 // ASSIGN_OR_RETURN(auto x, F()): the value of F(), or return its Status.

@@ -39,11 +39,12 @@ class ThreadPool {
       for (size_t task = 0; task < num_tasks; ++task) fn(task);
       return;
     }
-    RunRegion(num_tasks,
-              [](const void* context, size_t task) {
-                (*static_cast<const Fn*>(context))(task);
-              },
-              &fn);
+    RunRegion(
+        num_tasks,
+        [](const void* context, size_t task) {
+          (*static_cast<const Fn*>(context))(task);
+        },
+        &fn);
   }
 
   // Splits [0, n) into contiguous ranges of a multiple of `grain` (the last may
@@ -77,8 +78,8 @@ class ThreadPool {
   Mutex caller_mutex_;  // held by the one caller whose region runs
   Region region_;       // written by the caller while no worker is in a region
   std::atomic<size_t> next_task_{0};
-  std::atomic<size_t> num_busy_{0};   // workers that have yet to end the region
-  std::atomic<uint32_t> epoch_{0};    // grows by one a region
+  std::atomic<size_t> num_busy_{0};  // workers that have yet to end the region
+  std::atomic<uint32_t> epoch_{0};   // grows by one a region
   std::atomic<bool> stop_{false};
   std::vector<std::thread> workers_;
 };

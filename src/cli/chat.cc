@@ -60,15 +60,16 @@ Result<tokenizer::ChatTemplate> ChatTemplateOf(const formats::ModelFiles& files,
   }
   ASSIGN_OR_RETURN(auto found,
                    files.metadata.GetString("tokenizer.chat_template"));
-  const auto config = nlohmann::json::parse(files.tokenizer_config_json,
-                                            nullptr, false);
+  const auto config =
+      nlohmann::json::parse(files.tokenizer_config_json, nullptr, false);
   if (!found && config.is_object()) {
     const auto it = config.find("chat_template");
     if (it != config.end() && it->is_string()) found = it->get<std::string>();
   }
   if (found) return tokenizer::ChatTemplate::Parse(*found);
   if (!quiet) {
-    fmt::print(stderr, "note: the model has no chat template: ChatML is used\n");
+    fmt::print(stderr,
+               "note: the model has no chat template: ChatML is used\n");
   }
   return tokenizer::ChatTemplate::Parse(
       std::string(tokenizer::kChatMlTemplate));
@@ -79,7 +80,8 @@ Status Chat(runtime::Engine& engine, const tokenizer::Tokenizer& tokenizer,
             const ChatOptions& options) {
   const bool interactive = isatty(STDIN_FILENO) != 0 && !options.quiet;
   if (interactive) {
-    fmt::print(stderr, "Type a message; Ctrl-C stops an answer, Ctrl-D ends.\n");
+    fmt::print(stderr,
+               "Type a message; Ctrl-C stops an answer, Ctrl-D ends.\n");
   }
   InterruptGuard guard;
   std::vector<ChatMessage> messages;
@@ -89,9 +91,8 @@ Status Chat(runtime::Engine& engine, const tokenizer::Tokenizer& tokenizer,
   while (ReadLine(interactive, line)) {
     if (line.empty()) continue;
     messages.push_back({"user", line});
-    ASSIGN_OR_RETURN(const auto prompt, EncodeConversation(tokenizer,
-                                                           chat_template,
-                                                           messages));
+    ASSIGN_OR_RETURN(const auto prompt,
+                     EncodeConversation(tokenizer, chat_template, messages));
     // What the cache holds already need not run again; the last token must.
     size_t common = 0;
     while (common < in_engine.size() && common + 1 < prompt.size() &&
@@ -100,12 +101,12 @@ Status Chat(runtime::Engine& engine, const tokenizer::Tokenizer& tokenizer,
     }
     engine.Rewind(std::min(common, engine.position()));
     common = engine.position();
-    const auto answer = Generate(
-        engine, &tokenizer, std::span(prompt).subspan(common),
-        options.generation, [](const std::string& piece) {
-          fmt::print("{}", piece);
-          std::fflush(stdout);
-        });
+    const auto answer =
+        Generate(engine, &tokenizer, std::span(prompt).subspan(common),
+                 options.generation, [](const std::string& piece) {
+                   fmt::print("{}", piece);
+                   std::fflush(stdout);
+                 });
     if (!answer.ok()) return answer.status();
     fmt::print("\n");
     messages.push_back({"assistant", answer->text});

@@ -44,9 +44,9 @@ Result<std::string> ModelOrDemo(const std::string& named) {
   for (const std::string& place : places) {
     if (fs::exists(place)) return place;
   }
-  return NotFound(fmt::format(
-      "no MODEL was named, and the demo model is not at any of {}",
-      fmt::join(places, ", ")));
+  return NotFound(
+      fmt::format("no MODEL was named, and the demo model is not at any of {}",
+                  fmt::join(places, ", ")));
 }
 
 }  // namespace muster::cli

@@ -91,28 +91,28 @@ Diagnosis Diagnose(const DoctorOptions& options) {
   }
   if (!d.disk.ok()) d.advice.push_back(d.disk.status().message());
   if (d.demo_model.empty()) {
-    d.advice.push_back("the demo model was not found: name a MODEL, or set "
-                       "MUSTER_DEMO_MODEL");
+    d.advice.push_back(
+        "the demo model was not found: name a MODEL, or set "
+        "MUSTER_DEMO_MODEL");
   }
   return d;
 }
 
 ordered_json ToJson(const Diagnosis& d) {
-  ordered_json json = {
-      {"version", MUSTER_VERSION},
-      {"cpu", d.cpu},
-      {"num_cores", d.num_cores},
-      {"instruction_sets", d.instruction_sets},
-      {"instruction_set", d.chosen},
-      {"memory",
-       {{"total_bytes", d.memory.total_bytes},
-        {"available_bytes", d.memory.available_bytes},
-        {"usable_bytes", d.memory.usable_bytes()},
-        {"cgroup_limit_bytes", nullptr},
-        {"read_bytes_per_second", d.memory_bytes_per_second}}},
-      {"disk", {{"folder", d.disk_folder}}},
-      {"demo_model", d.demo_model},
-      {"advice", d.advice}};
+  ordered_json json = {{"version", MUSTER_VERSION},
+                       {"cpu", d.cpu},
+                       {"num_cores", d.num_cores},
+                       {"instruction_sets", d.instruction_sets},
+                       {"instruction_set", d.chosen},
+                       {"memory",
+                        {{"total_bytes", d.memory.total_bytes},
+                         {"available_bytes", d.memory.available_bytes},
+                         {"usable_bytes", d.memory.usable_bytes()},
+                         {"cgroup_limit_bytes", nullptr},
+                         {"read_bytes_per_second", d.memory_bytes_per_second}}},
+                       {"disk", {{"folder", d.disk_folder}}},
+                       {"demo_model", d.demo_model},
+                       {"advice", d.advice}};
   if (d.memory.cgroup_limit_bytes) {
     json["memory"]["cgroup_limit_bytes"] = *d.memory.cgroup_limit_bytes;
   }
@@ -135,13 +135,12 @@ void PrintText(const Diagnosis& d) {
              FormatBytes(d.memory.total_bytes),
              FormatBytes(static_cast<uint64_t>(d.memory_bytes_per_second)));
   if (d.disk.ok()) {
-    fmt::print("  {:<13} {}: read at {}/s {}, {} free\n", "disk",
-               d.disk_folder,
-               FormatBytes(
-                   static_cast<uint64_t>(d.disk->read_bytes_per_second)),
-               d.disk->direct_io ? "past the cache"
-                                 : "through the cache (no direct I/O here)",
-               FormatBytes(d.disk->free_bytes));
+    fmt::print(
+        "  {:<13} {}: read at {}/s {}, {} free\n", "disk", d.disk_folder,
+        FormatBytes(static_cast<uint64_t>(d.disk->read_bytes_per_second)),
+        d.disk->direct_io ? "past the cache"
+                          : "through the cache (no direct I/O here)",
+        FormatBytes(d.disk->free_bytes));
   }
   fmt::print("  {:<13} {}\n", "demo model",
              d.demo_model.empty() ? "not found" : d.demo_model);

@@ -25,8 +25,9 @@ void AddEngineFlags(CLI::App& command, EngineFlags& flags) {
       ->check(CLI::Range(1, 1 << 28))
       ->capture_default_str();
   command
-      .add_option("--chunk", flags.chunk_tokens,
-                  "Prompt tokens a step: larger is faster and takes more memory")
+      .add_option(
+          "--chunk", flags.chunk_tokens,
+          "Prompt tokens a step: larger is faster and takes more memory")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   command
@@ -61,18 +62,19 @@ Result<OpenedModel> OpenModel(const EngineFlags& flags) {
         .kv_type = flags.kv_type == "f32"  ? kernels::KvType::kF32
                    : flags.kv_type == "q8" ? kernels::KvType::kQ8
                                            : kernels::KvType::kF16};
-    ASSIGN_OR_RETURN(opened.engine, runtime::Engine::Load(opened.files, options,
-                                                          &progress));
+    ASSIGN_OR_RETURN(opened.engine,
+                     runtime::Engine::Load(opened.files, options, &progress));
   }
-  opened.load_seconds = std::chrono::duration<double>(
-                            std::chrono::steady_clock::now() - start)
-                            .count();
+  opened.load_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
   if (!flags.quiet) {
     for (const std::string& assumption : opened.engine->model().assumptions) {
       fmt::print(stderr, "note: {}\n", assumption);
     }
     if (opened.engine->context_length() < flags.context_length) {
-      fmt::print(stderr, "note: the context is {} tokens, all that the model "
+      fmt::print(stderr,
+                 "note: the context is {} tokens, all that the model "
                  "was made for\n",
                  opened.engine->context_length());
     }

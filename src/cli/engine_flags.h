@@ -29,8 +29,8 @@ struct OpenedModel {
   double load_seconds = 0;
 };
 
-// Finds, opens and loads, with a progress bar and the defaults that were assumed
-// on stderr.
+// Finds, opens and loads, with a progress bar and the defaults that were
+// assumed on stderr.
 Result<OpenedModel> OpenModel(const EngineFlags& flags);
 
 }  // namespace muster::cli

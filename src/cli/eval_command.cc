@@ -32,7 +32,7 @@ struct EvalOptions {
 struct Score {
   size_t num_tokens = 0;  // in the text
   size_t num_scored = 0;
-  double nats = 0;        // of the scored tokens together
+  double nats = 0;  // of the scored tokens together
   size_t num_bytes = 0;
   double seconds = 0;
 
@@ -54,8 +54,9 @@ double Surprise(std::span<const float> logits, int32_t token) {
   return most + std::log(sum) - logits[static_cast<size_t>(token)];
 }
 
-// Windows of `window` tokens that move on by `stride`: each token is scored once,
-// with at least window - stride tokens before it, but for the first window.
+// Windows of `window` tokens that move on by `stride`: each token is scored
+// once, with at least window - stride tokens before it, but for the first
+// window.
 Result<Score> ScoreTokens(runtime::Engine& engine,
                           std::span<const int32_t> tokens, size_t window,
                           size_t stride, std::atomic<uint64_t>& done) {
@@ -95,9 +96,9 @@ Result<Score> Evaluate(const EvalOptions& options, runtime::Engine& engine,
                    io::ReadTextFile(options.file, uint64_t{1} << 32));
   const std::vector<int32_t> tokens = tokenizer.Encode(text);
   if (tokens.size() < 2) {
-    return InvalidArgument(fmt::format(
-        "{}: {} tokens, expected at least 2 to predict one", options.file,
-        tokens.size()));
+    return InvalidArgument(
+        fmt::format("{}: {} tokens, expected at least 2 to predict one",
+                    options.file, tokens.size()));
   }
   const size_t window = options.window == 0
                             ? std::min<size_t>(engine.context_length(), 1024)
@@ -105,9 +106,10 @@ Result<Score> Evaluate(const EvalOptions& options, runtime::Engine& engine,
   const size_t stride = options.stride == 0 ? window / 2 : options.stride;
   if (window < 2 || window > engine.context_length() || stride < 1 ||
       stride >= window) {
-    return InvalidArgument(fmt::format(
-        "a window of {} moving by {}: expected 2 to {} and less than the window",
-        window, stride, engine.context_length()));
+    return InvalidArgument(
+        fmt::format("a window of {} moving by {}: expected 2 to {} and less "
+                    "than the window",
+                    window, stride, engine.context_length()));
   }
   std::atomic<uint64_t> done{0}, total{tokens.size()};
   const auto start = std::chrono::steady_clock::now();
@@ -121,9 +123,9 @@ Result<Score> Evaluate(const EvalOptions& options, runtime::Engine& engine,
   }
   if (!score.ok()) return score;
   score->num_bytes = text.size();
-  score->seconds = std::chrono::duration<double>(
-                       std::chrono::steady_clock::now() - start)
-                       .count();
+  score->seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
   return score;
 }
 
@@ -152,8 +154,8 @@ Status Run(const EvalOptions& options) {
   fmt::print("  perplexity     {:.4f}\n  bits per byte  {:.4f}\n",
              score.perplexity(), score.bits_per_byte());
   if (!options.engine.quiet) {
-    fmt::print(stderr, "\n{}", ReportText(*opened.engine,
-                                          {.prompt_tokens = score.num_tokens,
+    fmt::print(stderr, "\n{}",
+               ReportText(*opened.engine, {.prompt_tokens = score.num_tokens,
                                            .prompt_seconds = score.seconds}));
   }
   return {};

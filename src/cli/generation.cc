@@ -20,10 +20,10 @@ double SecondsSince(Clock::time_point start) {
 class TextSink {
  public:
   TextSink(const tokenizer::Tokenizer* tokenizer,
-           const GenerationOptions& options,
+           std::span<const int32_t> prompt, const GenerationOptions& options,
            const std::function<void(const std::string&)>& show)
       : stops_(options.stops), show_(show) {
-    if (tokenizer != nullptr) decoder_.emplace(*tokenizer);
+    if (tokenizer != nullptr) decoder_.emplace(*tokenizer, prompt);
   }
 
   void Feed(int32_t token) {
@@ -61,7 +61,7 @@ Result<Generation> Generate(
   Generation out;
   runtime::Sampler sampler(options.sampling);
   for (const int32_t token : prompt) sampler.Accept(token);
-  TextSink sink(tokenizer, options, show);
+  TextSink sink(tokenizer, prompt, options, show);
 
   const auto start = Clock::now();
   ASSIGN_OR_RETURN(std::span<float> logits, engine.Append(prompt));

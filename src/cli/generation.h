@@ -30,13 +30,12 @@ struct Generation {
 };
 
 // Appends `prompt` behind what the engine has and generates. `show` gets each
-// piece of text as soon as it is whole UTF-8 and no stop string can begin in it.
-// With no tokenizer there is no text: `show` gets nothing, only tokens come out.
-// Fails as Engine::Append does. The context's end finishes with "length".
-Result<Generation> Generate(runtime::Engine& engine,
-                            const tokenizer::Tokenizer* tokenizer,
-                            std::span<const int32_t> prompt,
-                            const GenerationOptions& options,
-                            const std::function<void(const std::string&)>& show);
+// piece of text as soon as it is whole UTF-8 and no stop string can begin in
+// it. With no tokenizer there is no text: `show` gets nothing, only tokens come
+// out. Fails as Engine::Append does. The context's end finishes with "length".
+Result<Generation> Generate(
+    runtime::Engine& engine, const tokenizer::Tokenizer* tokenizer,
+    std::span<const int32_t> prompt, const GenerationOptions& options,
+    const std::function<void(const std::string&)>& show);
 
 }  // namespace muster::cli

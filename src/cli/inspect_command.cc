@@ -30,8 +30,8 @@ struct Inspection {
   formats::ModelFiles files;
   model::ReadConfigResult read;
   model::ParameterCounts counts;
-  uint64_t weight_bytes = 0;   // memory for the weights
-  uint64_t kv_bytes = 0;       // F16 cache, one position
+  uint64_t weight_bytes = 0;  // memory for the weights
+  uint64_t kv_bytes = 0;      // F16 cache, one position
   std::map<std::string, uint64_t> bytes_by_type;
 };
 
@@ -42,8 +42,8 @@ Result<Inspection> Inspect(const std::string& path) {
   ASSIGN_OR_RETURN(const auto index, model::BindWeights(i.files, i.read));
   i.counts = model::CountParameters(i.read.config, index);
   i.weight_bytes = runtime::WeightMemoryBytes(index);
-  i.kv_bytes = runtime::KvCache::SizeBytes(i.read.config, 1,
-                                           kernels::KvType::kF16);
+  i.kv_bytes =
+      runtime::KvCache::SizeBytes(i.read.config, 1, kernels::KvType::kF16);
   for (const formats::TensorInfo& tensor : i.files.tensors) {
     i.bytes_by_type[std::string(Name(tensor.type))] += tensor.size_bytes;
   }
@@ -67,8 +67,8 @@ ordered_json ToJson(const Inspection& i) {
     layers.push_back(LayerJson(i.counts.layers[l], l));
   }
   return {{"path", i.files.path},
-          {"format", i.files.format == formats::Format::kGguf ? "gguf"
-                                                              : "safetensors"},
+          {"format",
+           i.files.format == formats::Format::kGguf ? "gguf" : "safetensors"},
           {"family", c.family},
           {"name", c.name},
           {"vocab_size", c.vocab_size},
@@ -114,13 +114,14 @@ void PrintLayers(const Inspection& i) {
       fmt::print("  {:<14} dense, {} parameters each\n", range,
                  FormatCount(l.always_on));
     } else {
-      fmt::print("  {:<14} {} of {} experts a token, {} parameters an expert, "
-                 "{} always on{}\n",
-                 range, l.top_k, l.num_experts, FormatCount(l.per_expert),
-                 FormatCount(l.always_on),
-                 l.shared == 0 ? ""
-                               : fmt::format(" (shared expert {})",
-                                             FormatCount(l.shared)));
+      fmt::print(
+          "  {:<14} {} of {} experts a token, {} parameters an expert, "
+          "{} always on{}\n",
+          range, l.top_k, l.num_experts, FormatCount(l.per_expert),
+          FormatCount(l.always_on),
+          l.shared == 0
+              ? ""
+              : fmt::format(" (shared expert {})", FormatCount(l.shared)));
     }
     begin = end;
   }
@@ -130,11 +131,12 @@ void PrintText(const Inspection& i) {
   const model::ModelConfig& c = i.read.config;
   const model::ParameterCounts& n = i.counts;
   fmt::print("{}\n", i.files.path);
-  fmt::print("  {} ({}), {} layers, model dimension {}, {} heads over {} KV "
-             "heads of {}, vocabulary {}, context {}\n",
-             c.name.empty() ? "unnamed" : c.name, c.family, c.layers.size(),
-             c.model_dim, c.num_heads, c.num_kv_heads, c.head_dim,
-             c.vocab_size, c.context_length);
+  fmt::print(
+      "  {} ({}), {} layers, model dimension {}, {} heads over {} KV "
+      "heads of {}, vocabulary {}, context {}\n",
+      c.name.empty() ? "unnamed" : c.name, c.family, c.layers.size(),
+      c.model_dim, c.num_heads, c.num_kv_heads, c.head_dim, c.vocab_size,
+      c.context_length);
   fmt::print("\nParameters\n");
   fmt::print("  {:<14} {:>16}  {}\n", "total", n.total, FormatCount(n.total));
   fmt::print("  {:<14} {:>16}  {}\n", "always on", n.always_on,
@@ -156,11 +158,12 @@ void PrintText(const Inspection& i) {
   const MemoryInfo memory = ReadMemoryInfo();
   const uint64_t needed = i.weight_bytes + i.kv_bytes * 4096;
   fmt::print("\nMemory\n");
-  fmt::print("  {} for the weights, {} for 4,096 positions of F16 cache; this "
-             "process may use {}: {}\n",
-             FormatBytes(i.weight_bytes), FormatBytes(i.kv_bytes * 4096),
-             FormatBytes(memory.usable_bytes()),
-             needed <= memory.usable_bytes() ? "it fits" : "it does not fit");
+  fmt::print(
+      "  {} for the weights, {} for 4,096 positions of F16 cache; this "
+      "process may use {}: {}\n",
+      FormatBytes(i.weight_bytes), FormatBytes(i.kv_bytes * 4096),
+      FormatBytes(memory.usable_bytes()),
+      needed <= memory.usable_bytes() ? "it fits" : "it does not fit");
   for (const std::string& assumption : i.read.assumptions) {
     fmt::print("\nAssumed: {}\n", assumption);
   }
@@ -192,10 +195,9 @@ void AddInspectCommand(CLI::App& app, Outcome& outcome) {
     if (!inspection.ok()) {
       outcome.exit_code = Fail(inspection.status());
     } else if (options->json) {
-      fmt::print("{}\n",
-                 ToJson(*inspection)
-                     .dump(2, ' ', false,
-                           nlohmann::json::error_handler_t::replace));
+      fmt::print("{}\n", ToJson(*inspection)
+                             .dump(2, ' ', false,
+                                   nlohmann::json::error_handler_t::replace));
     } else {
       PrintText(*inspection);
     }

@@ -14,8 +14,7 @@
 namespace muster::cli {
 
 ProgressBar::ProgressBar(std::string what, const std::atomic<uint64_t>& done,
-                         const std::atomic<uint64_t>& total,
-                         bool unit_is_bytes)
+                         const std::atomic<uint64_t>& total, bool unit_is_bytes)
     : what_(std::move(what)),
       done_(done),
       total_(total),

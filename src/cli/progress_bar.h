@@ -1,5 +1,5 @@
-// A bar on stderr for work that takes longer than a blink. Silent when stderr is
-// not a terminal.
+// A bar on stderr for work that takes longer than a blink. Silent when stderr
+// is not a terminal.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,8 @@ namespace muster::cli {
 // Draws on a thread of its own until destroyed, which clears the line.
 class ProgressBar {
  public:
-  // Reads the two counters, which must outlive it. `unit_is_bytes` writes "1.2 GiB".
+  // Reads the two counters, which must outlive it. `unit_is_bytes` writes "1.2
+  // GiB".
   ProgressBar(std::string what, const std::atomic<uint64_t>& done,
               const std::atomic<uint64_t>& total, bool unit_is_bytes);
   ~ProgressBar();

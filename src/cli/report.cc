@@ -44,9 +44,9 @@ std::string TopExperts(const RoutingStats& stats, size_t layer) {
   const double tokens = static_cast<double>(stats.tokens(layer));
   std::vector<std::string> parts;
   for (const uint32_t expert : stats.Top(layer, 3)) {
-    parts.push_back(fmt::format(
-        "{} ({:.0f} %)", expert,
-        100 * static_cast<double>(counts[expert]) / tokens));
+    parts.push_back(
+        fmt::format("{} ({:.0f} %)", expert,
+                    100 * static_cast<double>(counts[expert]) / tokens));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -79,8 +79,7 @@ MeasuredShare MeasureShare(const runtime::Engine& engine) {
   return measured;
 }
 
-std::string ReportText(const runtime::Engine& engine,
-                       const RunSpeeds& speeds) {
+std::string ReportText(const runtime::Engine& engine, const RunSpeeds& speeds) {
   const model::ParameterCounts& counts = engine.model().parameters;
   const RoutingStats& routing = engine.counters().routing;
   const MeasuredShare share = MeasureShare(engine);
@@ -96,12 +95,11 @@ std::string ReportText(const runtime::Engine& engine,
       "parameters {} of {} used per token: {:.1f} % measured, {:.1f} % by the "
       "formula\n",
       FormatCount(static_cast<uint64_t>(share.parameters_per_token)),
-      FormatCount(counts.total), 100 * share.share,
-      100 * share.nominal_share);
-  text += fmt::format(
-      "memory     {} of weights, {} of cache, {} at the peak\n",
-      FormatBytes(engine.model().memory_bytes()),
-      FormatBytes(engine.kv_bytes()), FormatBytes(PeakResidentBytes()));
+      FormatCount(counts.total), 100 * share.share, 100 * share.nominal_share);
+  text += fmt::format("memory     {} of weights, {} of cache, {} at the peak\n",
+                      FormatBytes(engine.model().memory_bytes()),
+                      FormatBytes(engine.kv_bytes()),
+                      FormatBytes(PeakResidentBytes()));
   if (routing.experts_in_all() == 0) return text + "experts    none: dense\n";
   text += fmt::format(
       "experts    {} of {} woken by {} tokens; balance {:.2f} (1: even)\n",
@@ -124,31 +122,31 @@ ordered_json ReportJson(const runtime::Engine& engine,
                       {"distinct", routing.distinct(layer)},
                       {"counts", routing.counts(layer)}});
   }
-  return {{"prompt_tokens", speeds.prompt_tokens},
-          {"generated_tokens", speeds.generated_tokens},
-          {"load_seconds", speeds.load_seconds},
-          {"prompt_seconds", speeds.prompt_seconds},
-          {"generation_seconds", speeds.generation_seconds},
-          {"prompt_tokens_per_second",
-           PerSecond(speeds.prompt_tokens, speeds.prompt_seconds)},
-          {"generated_tokens_per_second",
-           PerSecond(speeds.generated_tokens > 0 ? speeds.generated_tokens - 1
-                                                 : 0,
-                     speeds.generation_seconds)},
-          {"parameters",
-           {{"total", engine.model().parameters.total},
-            {"per_token", share.parameters_per_token},
-            {"share", share.share},
-            {"nominal_share", share.nominal_share}}},
-          {"memory",
-           {{"weights_bytes", engine.model().memory_bytes()},
-            {"kv_cache_bytes", engine.kv_bytes()},
-            {"peak_resident_bytes", PeakResidentBytes()}}},
-          {"routing",
-           {{"distinct", routing.distinct_in_all()},
-            {"experts", routing.experts_in_all()},
-            {"balancedness", routing.Balancedness()},
-            {"layers", layers}}}};
+  return {
+      {"prompt_tokens", speeds.prompt_tokens},
+      {"generated_tokens", speeds.generated_tokens},
+      {"load_seconds", speeds.load_seconds},
+      {"prompt_seconds", speeds.prompt_seconds},
+      {"generation_seconds", speeds.generation_seconds},
+      {"prompt_tokens_per_second",
+       PerSecond(speeds.prompt_tokens, speeds.prompt_seconds)},
+      {"generated_tokens_per_second",
+       PerSecond(speeds.generated_tokens > 0 ? speeds.generated_tokens - 1 : 0,
+                 speeds.generation_seconds)},
+      {"parameters",
+       {{"total", engine.model().parameters.total},
+        {"per_token", share.parameters_per_token},
+        {"share", share.share},
+        {"nominal_share", share.nominal_share}}},
+      {"memory",
+       {{"weights_bytes", engine.model().memory_bytes()},
+        {"kv_cache_bytes", engine.kv_bytes()},
+        {"peak_resident_bytes", PeakResidentBytes()}}},
+      {"routing",
+       {{"distinct", routing.distinct_in_all()},
+        {"experts", routing.experts_in_all()},
+        {"balancedness", routing.Balancedness()},
+        {"layers", layers}}}};
 }
 
 }  // namespace muster::cli

@@ -56,8 +56,8 @@ Status UseLogitBias(const std::vector<std::string>& words,
     char* end = nullptr;
     const float bias = std::strtof(value.c_str(), &end);
     if (value.empty() || *end != '\0') {
-      return InvalidArgument(fmt::format(
-          "--logit-bias '{}': '{}' is not a number", word, value));
+      return InvalidArgument(
+          fmt::format("--logit-bias '{}': '{}' is not a number", word, value));
     }
     sampling.logit_bias[token] = bias;
   }
@@ -138,8 +138,9 @@ Status RunOnce(const RunOptions& options, OpenedModel& opened,
       prompt = {tokenizer->bos()};
     }
     if (prompt.empty()) {
-      return InvalidArgument("the prompt is empty, and the model has no token "
-                             "that begins a text");
+      return InvalidArgument(
+          "the prompt is empty, and the model has no token "
+          "that begins a text");
     }
     // The answer continues the prompt: show both.
     if (!options.json && !options.engine.quiet) {
@@ -177,8 +178,8 @@ Status Run(RunOptions& options) {
           tokenizer->vocab_size(), opened.engine->model().config.vocab_size));
     }
   }
-  const bool nothing_given = !options.has_prompt && options.file.empty() &&
-                             options.token_ids.empty();
+  const bool nothing_given =
+      !options.has_prompt && options.file.empty() && options.token_ids.empty();
   if (options.chat || (nothing_given && isatty(STDIN_FILENO) != 0)) {
     ASSIGN_OR_RETURN(const auto chat_template,
                      ChatTemplateOf(opened.files, options.engine.quiet));
@@ -207,7 +208,8 @@ void AddSamplingFlags(CLI::App& command, RunOptions& options) {
                   "0: always the likeliest token")
       ->capture_default_str();
   command.add_flag("--greedy", options.greedy, "The same as --temp 0");
-  command.add_option("--top-k", sampling.top_k, "Likeliest tokens kept; 0: all")
+  command
+      .add_option("--top-k", sampling.top_k, "Likeliest tokens kept; 0: all")
       ->capture_default_str();
   command
       .add_option("--top-p", sampling.top_p,

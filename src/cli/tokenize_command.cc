@@ -47,9 +47,9 @@ void PrintTokens(const TokenizeOptions& options,
   } else {
     for (const int32_t id : ids) {
       const ordered_json piece = std::string(tokenizer.TokenBytes(id));
-      fmt::print("{:>7}  {}\n", id,
-                 piece.dump(-1, ' ', false,
-                            nlohmann::json::error_handler_t::replace));
+      fmt::print(
+          "{:>7}  {}\n", id,
+          piece.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     }
   }
 }
@@ -70,8 +70,7 @@ Status Tokenize(const TokenizeOptions& options) {
     if (options.file.empty() || options.file == "-") {
       text.assign(std::istreambuf_iterator<char>(std::cin), {});
     } else {
-      ASSIGN_OR_RETURN(text,
-                       io::ReadTextFile(options.file, uint64_t{1} << 30));
+      ASSIGN_OR_RETURN(text, io::ReadTextFile(options.file, uint64_t{1} << 30));
     }
   }
   PrintTokens(options, *tokenizer,
@@ -92,8 +91,9 @@ void AddTokenizeCommand(CLI::App& app, Outcome& outcome) {
   command->add_option("-p,--prompt", options->prompt, "The text");
   command->add_option("-f,--file", options->file,
                       "File with the text; none or -: standard input");
-  command->add_option("--decode", options->decode,
-                      "Turn these ids into text instead")
+  command
+      ->add_option("--decode", options->decode,
+                   "Turn these ids into text instead")
       ->delimiter(',');
   command->add_flag("--ids", options->ids_only, "Print ids on one line");
   command->add_flag("--special", options->special,

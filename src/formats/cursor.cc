@@ -34,14 +34,15 @@ Result<std::string> Cursor::ReadString(uint64_t max_bytes, const char* what) {
 
 Status Cursor::ReadBytes(void* dst, size_t n, const char* what) {
   if (n > bytes_left()) {
-    return Error(fmt::format("the file ends inside {}: expected {} bytes, {} "
-                             "are left",
-                             what, n, bytes_left()));
+    return Error(
+        fmt::format("the file ends inside {}: expected {} bytes, {} "
+                    "are left",
+                    what, n, bytes_left()));
   }
   auto* out = static_cast<std::byte*>(dst);
   while (n > 0) {
-    const bool buffered = offset_ >= buffer_offset_ &&
-                          offset_ < buffer_offset_ + buffer_.size();
+    const bool buffered =
+        offset_ >= buffer_offset_ && offset_ < buffer_offset_ + buffer_.size();
     if (!buffered) {
       constexpr uint64_t kBufferBytes = 1 << 16;
       buffer_.resize(std::min(kBufferBytes, bytes_left()));

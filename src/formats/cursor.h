@@ -1,6 +1,6 @@
-// A file read from front to back in small typed pieces, through one buffer. Each
-// read is checked against the bytes that the file has left, so that no count in
-// a header can ask for more than the file could hold.
+// A file read from front to back in small typed pieces, through one buffer.
+// Each read is checked against the bytes that the file has left, so that no
+// count in a header can ask for more than the file could hold.
 #pragma once
 
 #include <cstdint>

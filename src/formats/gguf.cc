@@ -13,8 +13,8 @@ namespace {
 
 // "model-00002-of-00005.gguf"
 struct ShardName {
-  std::string prefix;  // "model", with its folder
-  uint64_t number = 0; // from 1
+  std::string prefix;   // "model", with its folder
+  uint64_t number = 0;  // from 1
   uint64_t count = 0;
 };
 
@@ -49,8 +49,7 @@ Status CheckNotConcatenated(const io::File& file, const GgufHeader& header) {
   std::array<std::byte, 65536 + 4> tail;
   const uint64_t left = file.size_bytes() - header.end_offset;
   const size_t count = std::min<uint64_t>(left, tail.size());
-  RETURN_IF_ERROR(
-      file.ReadAt(header.end_offset, std::span(tail).first(count)));
+  RETURN_IF_ERROR(file.ReadAt(header.end_offset, std::span(tail).first(count)));
   const std::string_view text(reinterpret_cast<const char*>(tail.data()),
                               count);
   const size_t at = text.find_first_not_of('\0');
@@ -72,8 +71,7 @@ class SplitOpener {
       return Corrupt(fmt::format(
           "{}: split.no is {} and split.count {}, which the name contradicts: "
           "expected '{}'",
-          path_, number, count,
-          NameOfShard(name_.prefix, number + 1, count)));
+          path_, number, count, NameOfShard(name_.prefix, number + 1, count)));
     }
     RETURN_IF_ERROR(CheckAllThere());
     ModelFiles model;

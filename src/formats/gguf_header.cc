@@ -11,8 +11,8 @@
 namespace muster::formats {
 namespace {
 
-constexpr uint64_t kMaxKeyBytes = 65535;     // the specification's limit
-constexpr uint64_t kMaxNameBytes = 63;       // ggml's, without the zero
+constexpr uint64_t kMaxKeyBytes = 65535;  // the specification's limit
+constexpr uint64_t kMaxNameBytes = 63;    // ggml's, without the zero
 constexpr uint64_t kMaxStringBytes = uint64_t{1} << 30;
 constexpr uint64_t kMaxAlignment = 65536;
 constexpr uint64_t kDefaultAlignment = 32;
@@ -43,9 +43,9 @@ std::string DescribeUnknownType(uint32_t type) {
     const char* name;
   };
   static constexpr Known kKnown[] = {
-      {9, "Q8_1"},     {15, "Q8_K"},    {16, "IQ2_XXS"}, {17, "IQ2_XS"},
-      {18, "IQ3_XXS"}, {19, "IQ1_S"},   {21, "IQ3_S"},   {22, "IQ2_S"},
-      {29, "IQ1_M"},   {34, "TQ1_0"},   {35, "TQ2_0"},   {40, "NVFP4"}};
+      {9, "Q8_1"},     {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"},
+      {18, "IQ3_XXS"}, {19, "IQ1_S"}, {21, "IQ3_S"},   {22, "IQ2_S"},
+      {29, "IQ1_M"},   {34, "TQ1_0"}, {35, "TQ2_0"},   {40, "NVFP4"}};
   for (const Known& known : kKnown) {
     if (known.number == type) {
       return fmt::format("{} ({}), which this build does not compute with",
@@ -54,7 +54,8 @@ std::string DescribeUnknownType(uint32_t type) {
   }
   if (type == 4 || type == 5 || (type >= 31 && type <= 33) ||
       (type >= 36 && type <= 38)) {
-    return fmt::format("{}, which was withdrawn: convert the model again", type);
+    return fmt::format("{}, which was withdrawn: convert the model again",
+                       type);
   }
   if (type >= 97) {
     return fmt::format(
@@ -126,8 +127,8 @@ class HeaderReader {
     return MetadataValue(static_cast<Wide>(value));
   }
 
-  // Non-negative signed integers are kept as unsigned ones, so that readers need
-  // not care which a writer chose.
+  // Non-negative signed integers are kept as unsigned ones, so that readers
+  // need not care which a writer chose.
   template <class Stored>
   Result<MetadataValue> SignedNumber() {
     ASSIGN_OR_RETURN(const auto value, in_.Read<Stored>("a value"));
@@ -154,9 +155,8 @@ class HeaderReader {
       case ValueType::kBool: {
         ASSIGN_OR_RETURN(const auto value, in_.Read<uint8_t>("a boolean"));
         if (value > 1) {
-          return in_.Error(
-              fmt::format("key '{}': a boolean is {}, expected 0 or 1", key,
-                          value));
+          return in_.Error(fmt::format(
+              "key '{}': a boolean is {}, expected 0 or 1", key, value));
         }
         return MetadataValue(value == 1);
       }
@@ -175,8 +175,8 @@ class HeaderReader {
         return in_.Error(
             fmt::format("key '{}': arrays of arrays are not supported", key));
     }
-    return in_.Error(fmt::format("key '{}': value type {}, expected 0 to 12",
-                                 key, type));
+    return in_.Error(
+        fmt::format("key '{}': value type {}, expected 0 to 12", key, type));
   }
 
   // Elements of one scalar type, widened into a vector of `Wide`.
@@ -224,8 +224,8 @@ class HeaderReader {
         return in_.Error(
             fmt::format("key '{}': arrays of arrays are not supported", key));
     }
-    return in_.Error(fmt::format("key '{}': array type {}, expected 0 to 12",
-                                 key, type));
+    return in_.Error(
+        fmt::format("key '{}': array type {}, expected 0 to 12", key, type));
   }
 
   Result<MetadataValue> ReadStrings(uint64_t count) {
@@ -246,9 +246,9 @@ class HeaderReader {
     if (std::has_single_bit(alignment) && alignment <= kMaxAlignment) {
       return alignment;
     }
-    return in_.Error(fmt::format(
-        "general.alignment is {}, expected a power of two up to {}", alignment,
-        kMaxAlignment));
+    return in_.Error(
+        fmt::format("general.alignment is {}, expected a power of two up to {}",
+                    alignment, kMaxAlignment));
   }
 
   Status ReadTensor() {
@@ -262,9 +262,10 @@ class HeaderReader {
     ASSIGN_OR_RETURN(const auto num_dims,
                      in_.Read<uint32_t>("a tensor's dimensions"));
     if (num_dims < 1 || num_dims > kMaxDims) {
-      return in_.Error(fmt::format("tensor '{}' has {} dimensions, expected 1 "
-                                   "to {}",
-                                   tensor.name, num_dims, kMaxDims));
+      return in_.Error(
+          fmt::format("tensor '{}' has {} dimensions, expected 1 "
+                      "to {}",
+                      tensor.name, num_dims, kMaxDims));
     }
     tensor.shape.resize(num_dims);
     for (uint32_t i = 0; i < num_dims; ++i) {  // the fastest stands first
@@ -308,9 +309,10 @@ class HeaderReader {
           CheckedMul(*elements / traits.block_elements, traits.block_bytes);
       if (size && *elements <= INT64_MAX) return *size;
     }
-    return in_.Error(fmt::format("tensor '{}' has shape [{}]: its size "
-                                 "overflows",
-                                 tensor.name, fmt::join(tensor.shape, ", ")));
+    return in_.Error(
+        fmt::format("tensor '{}' has shape [{}]: its size "
+                    "overflows",
+                    tensor.name, fmt::join(tensor.shape, ", ")));
   }
 
   // Offsets count from the end of the header, aligned, and leave no gaps.

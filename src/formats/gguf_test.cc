@@ -22,8 +22,8 @@ class GgufTest : public ::testing::Test {
  protected:
   GgufTest() {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::path(::testing::TempDir()) /
-              (std::string("gguf_") + test->name());
+    folder_ =
+        fs::path(::testing::TempDir()) / (std::string("gguf_") + test->name());
     fs::create_directories(folder_);
   }
   ~GgufTest() override { fs::remove_all(folder_); }
@@ -114,12 +114,8 @@ TEST_F(GgufTest, G06HugeCountsAreRefused) {
   EXPECT_THAT(ErrorOf(Writer().Header(0, UINT64_MAX)), HasSubstr("keys"));
   EXPECT_THAT(ErrorOf(Writer().Header(0, 1).U64(UINT64_MAX).Data(20)),
               HasSubstr("a key"));
-  EXPECT_THAT(ErrorOf(Writer()
-                          .Header(0, 1)
-                          .String("k")
-                          .U32(9)
-                          .U32(4)
-                          .U64(uint64_t{1} << 60)),
+  EXPECT_THAT(ErrorOf(Writer().Header(0, 1).String("k").U32(9).U32(4).U64(
+                  uint64_t{1} << 60)),
               HasSubstr("array elements"));
 }
 

@@ -8,11 +8,16 @@ namespace muster::formats {
 namespace {
 
 const char* TypeName(const MetadataValue& value) {
-  static constexpr std::array<const char*, 10> kNames = {
-      "an unsigned integer", "a negative integer", "a number",
-      "true or false",       "a string",           "an array of integers",
-      "an array of integers", "an array of numbers", "an array of booleans",
-      "an array of strings"};
+  static constexpr std::array<const char*, 10> kNames = {"an unsigned integer",
+                                                         "a negative integer",
+                                                         "a number",
+                                                         "true or false",
+                                                         "a string",
+                                                         "an array of integers",
+                                                         "an array of integers",
+                                                         "an array of numbers",
+                                                         "an array of booleans",
+                                                         "an array of strings"};
   static_assert(std::variant_size_v<MetadataValue> == kNames.size());
   return kNames[value.index()];
 }
@@ -86,9 +91,10 @@ Result<std::optional<std::vector<uint64_t>>> Metadata::GetUints(
     std::vector<uint64_t> out;
     for (const int64_t n : *a) {
       if (n < 0) {
-        return Corrupt(fmt::format("key '{}' holds {}, expected no negative "
-                                   "number",
-                                   key, n));
+        return Corrupt(
+            fmt::format("key '{}' holds {}, expected no negative "
+                        "number",
+                        key, n));
       }
       out.push_back(static_cast<uint64_t>(n));
     }
@@ -108,8 +114,8 @@ Result<std::optional<std::vector<int64_t>>> Metadata::GetInts(
     std::vector<int64_t> out;
     for (const uint64_t n : *a) {
       if (n > INT64_MAX) {
-        return Corrupt(fmt::format("key '{}' holds {}, which is too large", key,
-                                   n));
+        return Corrupt(
+            fmt::format("key '{}' holds {}, which is too large", key, n));
       }
       out.push_back(static_cast<int64_t>(n));
     }

@@ -17,11 +17,10 @@ namespace muster::formats {
 // Arrays keep one vector per element class; integers of all widths are widened.
 // Nested arrays (allowed by the specification, used by nobody) are refused by
 // the reader.
-using MetadataValue =
-    std::variant<uint64_t, int64_t, double, bool, std::string,
-                 std::vector<uint64_t>, std::vector<int64_t>,
-                 std::vector<double>, std::vector<bool>,
-                 std::vector<std::string>>;
+using MetadataValue = std::variant<uint64_t, int64_t, double, bool, std::string,
+                                   std::vector<uint64_t>, std::vector<int64_t>,
+                                   std::vector<double>, std::vector<bool>,
+                                   std::vector<std::string>>;
 
 // Immutable after reading; reads are thread-safe.
 class Metadata {

@@ -31,9 +31,9 @@ Result<ModelFiles> OpenFolder(const std::string& folder) {
   // The first may be shard 1 of a split that the others belong to.
   ASSIGN_OR_RETURN(auto model, OpenModelFiles(ggufs.front()));
   if (model.paths.size() == ggufs.size()) return model;
-  return InvalidArgument(fmt::format(
-      "{}: the folder holds several models; name one of {}", folder,
-      fmt::join(ggufs, ", ")));
+  return InvalidArgument(
+      fmt::format("{}: the folder holds several models; name one of {}", folder,
+                  fmt::join(ggufs, ", ")));
 }
 
 Status WhatItIsInstead(const std::string& path, std::string_view start) {
@@ -43,12 +43,14 @@ Status WhatItIsInstead(const std::string& path, std::string_view start) {
   std::string what = "neither GGUF nor safetensors";
   if (start.empty()) what = "empty";
   if (is("version https://git-lfs")) {
-    what = "a Git LFS pointer, not the model itself: fetch it with `git lfs "
-           "pull`";
+    what =
+        "a Git LFS pointer, not the model itself: fetch it with `git lfs "
+        "pull`";
   }
   if (is("PK\x03\x04") || is("\x80\x02")) {
-    what = "a PyTorch checkpoint, whose loading can run code: convert it to "
-           "safetensors or GGUF";
+    what =
+        "a PyTorch checkpoint, whose loading can run code: convert it to "
+        "safetensors or GGUF";
   }
   if (is("<!DOCTYPE") || is("<html")) {
     what = "a web page: the download was answered with one";
@@ -79,9 +81,8 @@ Status ModelFiles::BuildIndex() {
   by_name_.clear();
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!by_name_.emplace(tensors[i].name, i).second) {
-      return Corrupt(
-          fmt::format("{}: tensor '{}' stands in two places", path,
-                      tensors[i].name));
+      return Corrupt(fmt::format("{}: tensor '{}' stands in two places", path,
+                                 tensors[i].name));
     }
   }
   return {};
@@ -92,8 +93,8 @@ Result<ModelFiles> OpenModelFiles(const std::string& path) {
   ASSIGN_OR_RETURN(const auto file, io::File::Open(path));
   std::array<char, 32> start{};
   const size_t count = std::min<uint64_t>(start.size(), file.size_bytes());
-  RETURN_IF_ERROR(file.ReadAt(
-      0, std::as_writable_bytes(std::span(start).first(count))));
+  RETURN_IF_ERROR(
+      file.ReadAt(0, std::as_writable_bytes(std::span(start).first(count))));
   const std::string_view text(start.data(), count);
   if (text.starts_with("GGUF")) return OpenGguf(path);
   // Eight bytes of length, then JSON.

@@ -23,27 +23,27 @@ struct TensorInfo {
   // Row-major, slowest dimension first, as safetensors and NumPy write it:
   // [experts, rows, cols] or [rows, cols] or [n]. (GGUF stores the reverse.)
   std::vector<uint64_t> shape;
-  uint32_t file = 0;         // index into ModelFiles::paths
-  uint64_t offset = 0;       // bytes from the start of that file
-  uint64_t size_bytes = 0;   // checked: offset + size_bytes <= file size
+  uint32_t file = 0;        // index into ModelFiles::paths
+  uint64_t offset = 0;      // bytes from the start of that file
+  uint64_t size_bytes = 0;  // checked: offset + size_bytes <= file size
 
   uint64_t num_elements() const;  // cannot overflow: checked on reading
 };
 
 struct ModelFiles {
   Format format = Format::kGguf;
-  std::string path;                // what the user named
-  std::vector<std::string> paths;  // every file with tensors, in split order
-  std::vector<TensorInfo> tensors; // names are unique over all files
-  uint64_t size_bytes = 0;         // of all files together
+  std::string path;                 // what the user named
+  std::vector<std::string> paths;   // every file with tensors, in split order
+  std::vector<TensorInfo> tensors;  // names are unique over all files
+  uint64_t size_bytes = 0;          // of all files together
 
-  Metadata metadata;        // GGUF: of the first file, split.* included
+  Metadata metadata;  // GGUF: of the first file, split.* included
   // safetensors: the folder's JSON files as text; empty where there is none.
-  std::string config_json;            // config.json (required)
-  std::string generation_config_json; // generation_config.json
-  std::string tokenizer_json;         // tokenizer.json
-  std::string tokenizer_config_json;  // tokenizer_config.json
-  std::string chat_template_jinja;    // chat_template.jinja
+  std::string config_json;             // config.json (required)
+  std::string generation_config_json;  // generation_config.json
+  std::string tokenizer_json;          // tokenizer.json
+  std::string tokenizer_config_json;   // tokenizer_config.json
+  std::string chat_template_jinja;     // chat_template.jinja
 
   // nullptr: no tensor of that name. O(1).
   const TensorInfo* Find(std::string_view name) const;

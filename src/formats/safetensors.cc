@@ -32,8 +32,8 @@ Status ReadDescriptions(const fs::path& folder, ModelFiles& model) {
         "in the same folder as the .safetensors files",
         folder.string()));
   }
-  RETURN_IF_ERROR(ReadOptional(folder / "config.json", kMaxConfigBytes,
-                               model.config_json));
+  RETURN_IF_ERROR(
+      ReadOptional(folder / "config.json", kMaxConfigBytes, model.config_json));
   RETURN_IF_ERROR(ReadOptional(folder / "generation_config.json",
                                kMaxConfigBytes, model.generation_config_json));
   RETURN_IF_ERROR(ReadOptional(folder / "tokenizer_config.json",
@@ -120,9 +120,9 @@ Status AddShards(const fs::path& folder, ModelFiles& model) {
     }
   }
   if (index.size() != model.tensors.size()) {
-    return Corrupt(fmt::format(
-        "{}: weight_map names {} tensors, and the shards hold {}",
-        index_path.string(), index.size(), model.tensors.size()));
+    return Corrupt(
+        fmt::format("{}: weight_map names {} tensors, and the shards hold {}",
+                    index_path.string(), index.size(), model.tensors.size()));
   }
   return {};
 }

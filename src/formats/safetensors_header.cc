@@ -13,10 +13,10 @@ namespace muster::formats {
 namespace {
 
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
-constexpr size_t kMaxDepth = 8;  // a header nests three deep
+constexpr size_t kMaxDepth = 8;                    // a header nests three deep
 
-// Reads the JSON header field by field, so that a key that stands there twice is
-// seen (CASES T02).
+// Reads the JSON header field by field, so that a key that stands there twice
+// is seen (CASES T02).
 class HeaderReader {
  public:
   explicit HeaderReader(const io::File& file) : file_(file) {}
@@ -123,8 +123,8 @@ class HeaderReader {
       } else if (key == "data_offsets") {
         if (!ParseNumbers(field.value(), offsets)) return false;
       } else {
-        status_ = Error(fmt::format("tensor '{}' has a field '{}'",
-                                    tensor.name, key));
+        status_ = Error(
+            fmt::format("tensor '{}' has a field '{}'", tensor.name, key));
         return true;
       }
     }

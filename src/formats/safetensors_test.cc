@@ -65,8 +65,7 @@ TEST_F(SafetensorsTest, ReadsTensorsAndDescriptions) {
   EXPECT_EQ(b->type, DType::kBF16);
   EXPECT_THAT(b->shape, ElementsAre(3));
   EXPECT_EQ(b->offset, 8 + sizeof(kGood) - 1 + 16);
-  EXPECT_TRUE(
-      OpenModelFiles((folder_ / "model.safetensors").string()).ok());
+  EXPECT_TRUE(OpenModelFiles((folder_ / "model.safetensors").string()).ok());
 }
 
 // CASES T01.
@@ -74,10 +73,9 @@ TEST_F(SafetensorsTest, T01RangesMustBeWhatTheShapeNeeds) {
   EXPECT_THAT(
       ErrorOfTensor(R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})", 4),
       HasSubstr("needs 8"));
-  EXPECT_THAT(ErrorOfTensor(
-                  R"({"dtype":"F32","shape":[4611686018427387905,4],)"
-                  R"("data_offsets":[0,16]})",
-                  16),
+  EXPECT_THAT(ErrorOfTensor(R"({"dtype":"F32","shape":[4611686018427387905,4],)"
+                            R"("data_offsets":[0,16]})",
+                            16),
               HasSubstr("more than any file"));
   EXPECT_THAT(
       ErrorOfTensor(R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})", 4),
@@ -87,15 +85,13 @@ TEST_F(SafetensorsTest, T01RangesMustBeWhatTheShapeNeeds) {
 // CASES T02.
 TEST_F(SafetensorsTest, T02DuplicateKeysAreRefused) {
   EXPECT_THAT(
-      ErrorOf(File(
-          R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
-          R"("t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
-          4)),
+      ErrorOf(File(R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                   R"("t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+                   4)),
       HasSubstr("'t' stands there twice"));
-  EXPECT_THAT(ErrorOfTensor(
-                  R"({"dtype":"F32","dtype":"F16","shape":[1],)"
-                  R"("data_offsets":[0,4]})",
-                  4),
+  EXPECT_THAT(ErrorOfTensor(R"({"dtype":"F32","dtype":"F16","shape":[1],)"
+                            R"("data_offsets":[0,4]})",
+                            4),
               HasSubstr("'dtype' stands there twice"));
 }
 
@@ -115,10 +111,9 @@ TEST_F(SafetensorsTest, T06HugeHeadersAreRefused) {
 
 TEST_F(SafetensorsTest, HolesOverlapsAndTruncationAreRefused) {
   EXPECT_THAT(
-      ErrorOf(File(
-          R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
-          R"("b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})",
-          12)),
+      ErrorOf(File(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                   R"("b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})",
+                   12)),
       HasSubstr("overlap or leave a hole"));
   EXPECT_THAT(ErrorOf(File(kGood, 20)), HasSubstr("2 bytes are missing"));
   EXPECT_THAT(ErrorOf(File(kGood, 25)), HasSubstr("behind the last tensor"));

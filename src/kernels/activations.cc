@@ -34,7 +34,8 @@ HWY_INLINE float QuantizeGroup(const float* HWY_RESTRICT x,
     for (size_t i = half * 16; i < half * 16 + 16; ++i) {
       // Adding and taking away 1.5 * 2^23 rounds to nearest even.
       const float rounded = (x[i] * inverse + 12582912.0f) - 12582912.0f;
-      const int n = static_cast<int>(std::min(127.0f, std::max(-127.0f, rounded)));
+      const int n =
+          static_cast<int>(std::min(127.0f, std::max(-127.0f, rounded)));
       q[i] = static_cast<int8_t>(n);
       sum[half] += n;
     }

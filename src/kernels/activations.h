@@ -19,15 +19,15 @@ inline constexpr size_t kActivationGroup = 32;  // elements that share a scale
 
 // What a product reads. Borrowed from an Activations object.
 struct ActivationView {
-  const float* x = nullptr;       // [num_rows, cols]
-  const int8_t* q = nullptr;      // [num_rows, padded_cols], in [-127, 127]
+  const float* x = nullptr;   // [num_rows, cols]
+  const int8_t* q = nullptr;  // [num_rows, padded_cols], in [-127, 127]
   // Per 16 elements, so that every weight type's groups find theirs; the two
   // halves of a group of 32 hold the same scale.
   const float* scales = nullptr;  // [num_rows, padded_cols / 16]
   const int16_t* sums = nullptr;  // [num_rows, padded_cols / 16], sums of q
   size_t num_rows = 0;
   size_t cols = 0;
-  size_t padded_cols = 0;         // a multiple of kActivationBlock
+  size_t padded_cols = 0;  // a multiple of kActivationBlock
 };
 
 // True when products with weights of this type read q, scales and sums.

@@ -71,8 +71,8 @@ void Decode(const BlockIQ4_NL& b, float* out) {
 
 // 2^(e - 128): half of the E8M0 scale, subnormal at the low end.
 float HalfE8M0(uint8_t e) {
-  const uint32_t bits = e < 2 ? 0x00200000u << e
-                              : static_cast<uint32_t>(e - 1) << 23;
+  const uint32_t bits =
+      e < 2 ? 0x00200000u << e : static_cast<uint32_t>(e - 1) << 23;
   return std::bit_cast<float>(bits);
 }
 
@@ -163,8 +163,7 @@ void Decode(const BlockIQ4_XS& b, float* out) {
     const uint8_t* qs = b.qs + g * 16;
     for (int i = 0; i < 16; ++i) {
       out[g * 32 + i] = scale * static_cast<float>(kIq4Values[qs[i] & 15]);
-      out[g * 32 + 16 + i] =
-          scale * static_cast<float>(kIq4Values[qs[i] >> 4]);
+      out[g * 32 + 16 + i] = scale * static_cast<float>(kIq4Values[qs[i] >> 4]);
     }
   }
 }

@@ -1,6 +1,6 @@
 // Stored weights to float, exactly as the reference defines each block type.
-// Source: ggml's block layouts; the `gguf` Python package is the oracle, bit for
-// bit. FP8 E4M3 is decode(code) * scale of its tile.
+// Source: ggml's block layouts; the `gguf` Python package is the oracle, bit
+// for bit. FP8 E4M3 is decode(code) * scale of its tile.
 #pragma once
 
 #include <cstddef>

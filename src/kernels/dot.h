@@ -34,7 +34,8 @@ HWY_INLINE float Finish(const TileSum& sum, bool has_mins) {
 
 #if HWY_TARGET == HWY_AVX3_DL
 // Lane l: sum of a[4l..4l+3] * b[4l..4l+3], a unsigned, b signed. Spelled as
-// assembly because Highway 1.0.3 does not switch AVX-512 VNNI on for its target.
+// assembly because Highway 1.0.3 does not switch AVX-512 VNNI on for its
+// target.
 HWY_INLINE __m512i DotU8I8(__m512i a, __m512i b) {
   __m512i sum = _mm512_setzero_si512();
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
@@ -60,8 +61,8 @@ HWY_INLINE __m512i DotBytes(__m512i w, __m512i x) {
     const __mmask64 negative = _mm512_movepi8_mask(w);
     const __m512i signed_x =
         _mm512_mask_sub_epi8(x, negative, _mm512_setzero_si512(), x);
-    return _mm512_madd_epi16(
-        _mm512_maddubs_epi16(_mm512_abs_epi8(w), signed_x), ones);
+    return _mm512_madd_epi16(_mm512_maddubs_epi16(_mm512_abs_epi8(w), signed_x),
+                             ones);
   } else {
     return _mm512_madd_epi16(_mm512_maddubs_epi16(w, x), ones);
   }
@@ -78,8 +79,8 @@ HWY_INLINE void DotTile(const Tile& tile, const int8_t* HWY_RESTRICT x,
       _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
   __m512 acc = sum.products.part[0].raw;
   for (size_t pair = 0; pair < 4; ++pair) {
-    const __m512i dot = DotBytes<kSigned>(
-        _mm512_load_si512(tile.q + pair * 64), _mm512_loadu_si512(x + pair * 64));
+    const __m512i dot = DotBytes<kSigned>(_mm512_load_si512(tile.q + pair * 64),
+                                          _mm512_loadu_si512(x + pair * 64));
     acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot),
                           _mm512_permutexvar_ps(lanes, scales), acc);
     lanes = _mm512_add_epi32(lanes, _mm512_set1_epi32(4));
@@ -89,8 +90,8 @@ HWY_INLINE void DotTile(const Tile& tile, const int8_t* HWY_RESTRICT x,
     const __m512i sums16 = _mm512_cvtepi16_epi32(
         _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x_sums)));
     const __m512 mins = _mm512_mul_ps(_mm512_load_ps(tile.min), xs);
-    sum.mins.part[0] = FloatVec{_mm512_fmadd_ps(
-        _mm512_cvtepi32_ps(sums16), mins, sum.mins.part[0].raw)};
+    sum.mins.part[0] = FloatVec{_mm512_fmadd_ps(_mm512_cvtepi32_ps(sums16),
+                                                mins, sum.mins.part[0].raw)};
   }
 }
 

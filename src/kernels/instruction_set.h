@@ -17,8 +17,8 @@ std::vector<std::string> SupportedInstructionSets();
 // The one that the kernels run with now.
 std::string CurrentInstructionSet();
 
-// Makes every kernel use `name` from now on. Fails with a message that lists the
-// supported ones when this CPU lacks it. Not while kernels are running.
+// Makes every kernel use `name` from now on. Fails with a message that lists
+// the supported ones when this CPU lacks it. Not while kernels are running.
 Status ForceInstructionSet(std::string_view name);
 
 // An error that says what is missing when this CPU is below AVX2 with FMA and

@@ -1,8 +1,8 @@
 // y = W x for stored weights, straight on their blocks.
 //
 // Every output element is one dot product whose order of additions is defined
-// by `cols` and the weight type alone: the result has the same bits whatever the
-// number of tokens, the split over threads, or the instruction set (AVX2 or
+// by `cols` and the weight type alone: the result has the same bits whatever
+// the number of tokens, the split over threads, or the instruction set (AVX2 or
 // AVX-512).
 #pragma once
 

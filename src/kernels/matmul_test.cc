@@ -51,8 +51,8 @@ std::vector<std::byte> RandomWeights(DType type, size_t count,
       const float value = uniform(rng);
       std::memcpy(&bytes[at], &value, sizeof(value));
     } else if (type == DType::kBF16) {
-      const auto half = static_cast<uint16_t>(
-          std::bit_cast<uint32_t>(uniform(rng)) >> 16);
+      const auto half =
+          static_cast<uint16_t>(std::bit_cast<uint32_t>(uniform(rng)) >> 16);
       std::memcpy(&bytes[at], &half, sizeof(half));
     } else if (type == DType::kF8E4M3) {
       bytes[at] = static_cast<std::byte>(rng() % 0x70);
@@ -79,8 +79,8 @@ struct Problem {
     std::normal_distribution<float> normal;
     for (float& v : x) v = normal(rng);
     std::iota(tokens.begin(), tokens.end(), 0u);
-    view = activations.Set(x.data(), num_tokens, cols, ReadsQuantized(type),
-                           pool);
+    view =
+        activations.Set(x.data(), num_tokens, cols, ReadsQuantized(type), pool);
   }
 
   std::vector<float> Multiply() {
@@ -101,7 +101,8 @@ struct Problem {
     for (size_t c = 0; c < w.cols; c += 16) {
       const size_t end = std::min(w.cols, c + 16);
       float largest = 0;
-      for (size_t g = c / 32 * 32; g < std::min(w.cols, c / 32 * 32 + 32); ++g) {
+      for (size_t g = c / 32 * 32; g < std::min(w.cols, c / 32 * 32 + 32);
+           ++g) {
         largest = std::max(largest, std::abs(in[g]));
       }
       for (size_t i = c; i < end; ++i) {
@@ -109,8 +110,7 @@ struct Problem {
         quantized += std::abs(double{decoded[i]}) * largest / 254;
       }
     }
-    double tolerance =
-        magnitude * (static_cast<double>(w.cols) + 3) * 0x1p-24;
+    double tolerance = magnitude * (static_cast<double>(w.cols) + 3) * 0x1p-24;
     if (ReadsQuantized(w.type)) {
       // Types with mins sum |scale q| and |min| apart: bounded by four times.
       tolerance = 4 * tolerance + quantized * 1.01 + 1e-6;
@@ -133,7 +133,8 @@ class MatMulTest : public ::testing::TestWithParam<DType> {
   // Lengths in elements: below, at and beyond a tile of 256, and ragged.
   std::vector<size_t> Lengths() const {
     if (Traits(GetParam()).block_elements == 256) return {256, 512, 1280};
-    if (Traits(GetParam()).block_elements == 32) return {32, 96, 256, 288, 1088};
+    if (Traits(GetParam()).block_elements == 32)
+      return {32, 96, 256, 288, 1088};
     return {1, 15, 16, 17, 63, 64, 65, 256, 333};
   }
 };

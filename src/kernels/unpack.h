@@ -72,8 +72,8 @@ HWY_INLINE void LookUpNibbles(const uint8_t* HWY_RESTRICT qs,
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(qs));
   const __m128i mask = _mm_set1_epi8(15);
   const __m128i low = _mm_shuffle_epi8(table, _mm_and_si128(bytes, mask));
-  const __m128i high = _mm_shuffle_epi8(
-      table, _mm_and_si128(_mm_srli_epi16(bytes, 4), mask));
+  const __m128i high =
+      _mm_shuffle_epi8(table, _mm_and_si128(_mm_srli_epi16(bytes, 4), mask));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(q), low);
   _mm_storeu_si128(reinterpret_cast<__m128i*>(q + 16), high);
 #else
@@ -95,16 +95,16 @@ HWY_INLINE void AddFifthBits(const uint8_t qh[4], int offset,
       _mm256_set1_epi32(static_cast<int>(high)),
       _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202,
                          0x0303030303030303));
-  const __m256i bit = _mm256_set1_epi64x(
-      static_cast<long long>(0x8040201008040201));
-  const __m256i is_set =
-      _mm256_cmpeq_epi8(_mm256_and_si256(spread, bit), bit);
+  const __m256i bit =
+      _mm256_set1_epi64x(static_cast<long long>(0x8040201008040201));
+  const __m256i is_set = _mm256_cmpeq_epi8(_mm256_and_si256(spread, bit), bit);
   auto* vector = reinterpret_cast<__m256i*>(q);
   const __m256i sum =
       _mm256_add_epi8(_mm256_loadu_si256(vector),
                       _mm256_and_si256(is_set, _mm256_set1_epi8(16)));
   _mm256_storeu_si256(
-      vector, _mm256_sub_epi8(sum, _mm256_set1_epi8(static_cast<char>(offset))));
+      vector,
+      _mm256_sub_epi8(sum, _mm256_set1_epi8(static_cast<char>(offset))));
 #else
   for (size_t i = 0; i < 32; ++i) {
     q[i] = static_cast<int8_t>(q[i] + static_cast<int>((high >> i & 1) << 4) -
@@ -152,8 +152,8 @@ HWY_INLINE void UnpackGroup(const BlockIQ4_NL& b, int8_t* q, float* scale,
 HWY_INLINE void UnpackGroup(const BlockMXFP4& b, int8_t* q, float* scale,
                             float*) {
   LookUpNibbles(b.qs, kMxfp4Values, q);
-  const uint32_t bits = b.e < 2 ? 0x00200000u << b.e
-                                : static_cast<uint32_t>(b.e - 1) << 23;
+  const uint32_t bits =
+      b.e < 2 ? 0x00200000u << b.e : static_cast<uint32_t>(b.e - 1) << 23;
   scale[0] = scale[1] = std::bit_cast<float>(bits);
 }
 
@@ -194,7 +194,8 @@ HWY_INLINE void SetScalesAndMins(const uint8_t scales[12], float d, float dmin,
                                  Tile& tile) {
   for (int g = 0; g < 8; ++g) {
     const ScaleMin sm = ScaleMinOf(scales, g);
-    tile.scale[2 * g] = tile.scale[2 * g + 1] = d * static_cast<float>(sm.scale);
+    tile.scale[2 * g] = tile.scale[2 * g + 1] =
+        d * static_cast<float>(sm.scale);
     tile.min[2 * g] = tile.min[2 * g + 1] = dmin * static_cast<float>(sm.min);
   }
 }
@@ -252,29 +253,67 @@ HWY_INLINE void UnpackTile(const BlockIQ4_XS& b, Tile& tile) {
 // Which block type a DType is, and whether it has mins and stays above zero.
 template <DType kType>
 struct BlockOf;
-template <> struct BlockOf<DType::kQ4_0> { using Type = BlockQ4_0; };
-template <> struct BlockOf<DType::kQ4_1> { using Type = BlockQ4_1; };
-template <> struct BlockOf<DType::kQ5_0> { using Type = BlockQ5_0; };
-template <> struct BlockOf<DType::kQ5_1> { using Type = BlockQ5_1; };
-template <> struct BlockOf<DType::kQ8_0> { using Type = BlockQ8_0; };
-template <> struct BlockOf<DType::kQ2_K> { using Type = BlockQ2_K; };
-template <> struct BlockOf<DType::kQ3_K> { using Type = BlockQ3_K; };
-template <> struct BlockOf<DType::kQ4_K> { using Type = BlockQ4_K; };
-template <> struct BlockOf<DType::kQ5_K> { using Type = BlockQ5_K; };
-template <> struct BlockOf<DType::kQ6_K> { using Type = BlockQ6_K; };
-template <> struct BlockOf<DType::kIQ4_NL> { using Type = BlockIQ4_NL; };
-template <> struct BlockOf<DType::kIQ4_XS> { using Type = BlockIQ4_XS; };
-template <> struct BlockOf<DType::kMXFP4> { using Type = BlockMXFP4; };
+template <>
+struct BlockOf<DType::kQ4_0> {
+  using Type = BlockQ4_0;
+};
+template <>
+struct BlockOf<DType::kQ4_1> {
+  using Type = BlockQ4_1;
+};
+template <>
+struct BlockOf<DType::kQ5_0> {
+  using Type = BlockQ5_0;
+};
+template <>
+struct BlockOf<DType::kQ5_1> {
+  using Type = BlockQ5_1;
+};
+template <>
+struct BlockOf<DType::kQ8_0> {
+  using Type = BlockQ8_0;
+};
+template <>
+struct BlockOf<DType::kQ2_K> {
+  using Type = BlockQ2_K;
+};
+template <>
+struct BlockOf<DType::kQ3_K> {
+  using Type = BlockQ3_K;
+};
+template <>
+struct BlockOf<DType::kQ4_K> {
+  using Type = BlockQ4_K;
+};
+template <>
+struct BlockOf<DType::kQ5_K> {
+  using Type = BlockQ5_K;
+};
+template <>
+struct BlockOf<DType::kQ6_K> {
+  using Type = BlockQ6_K;
+};
+template <>
+struct BlockOf<DType::kIQ4_NL> {
+  using Type = BlockIQ4_NL;
+};
+template <>
+struct BlockOf<DType::kIQ4_XS> {
+  using Type = BlockIQ4_XS;
+};
+template <>
+struct BlockOf<DType::kMXFP4> {
+  using Type = BlockMXFP4;
+};
 
 // Types whose integers are 0..31 and whose zero is a min.
 constexpr bool HasMins(DType type) {
-  return type == DType::kQ4_1 || type == DType::kQ5_1 ||
-         type == DType::kQ2_K || type == DType::kQ4_K || type == DType::kQ5_K;
+  return type == DType::kQ4_1 || type == DType::kQ5_1 || type == DType::kQ2_K ||
+         type == DType::kQ4_K || type == DType::kQ5_K;
 }
 constexpr bool IsSuperBlock(DType type) {
-  return type == DType::kQ2_K || type == DType::kQ3_K ||
-         type == DType::kQ4_K || type == DType::kQ5_K ||
-         type == DType::kQ6_K || type == DType::kIQ4_XS;
+  return type == DType::kQ2_K || type == DType::kQ3_K || type == DType::kQ4_K ||
+         type == DType::kQ5_K || type == DType::kQ6_K || type == DType::kIQ4_XS;
 }
 
 // Tile `t` of a row of `cols` elements. Beyond the row's end, where a row of

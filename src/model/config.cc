@@ -15,8 +15,8 @@ constexpr size_t kMaxContext = size_t{1} << 28;
 
 Status CheckRange(const char* what, size_t value, size_t low, size_t high) {
   if (value >= low && value <= high) return {};
-  return Corrupt(fmt::format("{} is {}, expected {} to {}", what, value, low,
-                             high));
+  return Corrupt(
+      fmt::format("{} is {}, expected {} to {}", what, value, low, high));
 }
 
 Status ValidateLayer(const LayerConfig& layer, size_t index) {
@@ -42,20 +42,21 @@ Status ValidateRope(const RopeConfig& rope, size_t head_dim) {
   const RopeScaling& s = rope.scaling;
   if (!(rope.base > 1) || !std::isfinite(rope.base) || !(s.factor > 0) ||
       !std::isfinite(s.factor)) {
-    return Corrupt(fmt::format(
-        "rotary base {} or scaling factor {} is out of range", rope.base,
-        s.factor));
+    return Corrupt(
+        fmt::format("rotary base {} or scaling factor {} is out of range",
+                    rope.base, s.factor));
   }
-  const bool needs_context = s.type == RopeScalingType::kYarn ||
-                             s.type == RopeScalingType::kLlama3;
+  const bool needs_context =
+      s.type == RopeScalingType::kYarn || s.type == RopeScalingType::kLlama3;
   if (needs_context && s.original_context == 0) {
     return Corrupt("rotary scaling needs the original context length");
   }
   if (s.type == RopeScalingType::kLlama3 &&
       !(s.low_freq_factor > 0 && s.high_freq_factor > s.low_freq_factor)) {
-    return Corrupt(fmt::format("rotary frequency factors {} and {}: expected "
-                               "0 < low < high",
-                               s.low_freq_factor, s.high_freq_factor));
+    return Corrupt(
+        fmt::format("rotary frequency factors {} and {}: expected "
+                    "0 < low < high",
+                    s.low_freq_factor, s.high_freq_factor));
   }
   for (const float factor : rope.freq_factors) {
     if (!(factor > 0) || !std::isfinite(factor)) {

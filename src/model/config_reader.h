@@ -21,8 +21,8 @@ struct ReadConfigResult {
   size_t scale_tile_cols = 0;
 };
 
-// Reads and validates. Fails with the key, what was found and what was expected;
-// with the list of families when the architecture is unknown.
+// Reads and validates. Fails with the key, what was found and what was
+// expected; with the list of families when the architecture is unknown.
 Result<ReadConfigResult> ReadConfig(const formats::ModelFiles& files);
 
 // The two readers behind it.

@@ -68,9 +68,9 @@ TEST(ConfigReaderTest, R17DenseLayersAreWhereTheConfigurationSays) {
 TEST(ConfigReaderTest, BothSpellingsOfRotaryScalingAreRead) {
   const auto old_style = Read(HfConfig(
       R"(,"rope_theta":5e5,"rope_scaling":{"type":"linear","factor":4.0})"));
-  const auto new_style = Read(HfConfig(
-      R"(,"rope_parameters":{"rope_theta":5e5,"rope_type":"linear",)"
-      R"("factor":4})"));
+  const auto new_style = Read(
+      HfConfig(R"(,"rope_parameters":{"rope_theta":5e5,"rope_type":"linear",)"
+               R"("factor":4})"));
   for (const auto* read : {&old_style, &new_style}) {
     EXPECT_EQ(read->config.rope.base, 5e5);
     EXPECT_EQ(read->config.rope.scaling.type, RopeScalingType::kLinear);
@@ -91,10 +91,10 @@ TEST(ConfigReaderTest, SlidingWindowsFollowLayerTypesOrTheOlderKeys) {
           R"(,"sliding_window":16,"layer_types":["full_attention",)"
           R"("sliding_attention","full_attention","sliding_attention"])"))),
       ElementsAre(0, 16, 0, 16));
-  EXPECT_THAT(windows(Read(HfConfig(
-                  R"(,"sliding_window":16,"use_sliding_window":true,)"
-                  R"("max_window_layers":3)"))),
-              ElementsAre(0, 0, 0, 16));
+  EXPECT_THAT(
+      windows(Read(HfConfig(R"(,"sliding_window":16,"use_sliding_window":true,)"
+                            R"("max_window_layers":3)"))),
+      ElementsAre(0, 0, 0, 16));
   EXPECT_THAT(windows(Read(HfConfig(
                   R"(,"sliding_window":16,"use_sliding_window":false)"))),
               ElementsAre(0, 0, 0, 0));
@@ -129,9 +129,8 @@ TEST(ConfigReaderTest, AbsurdNumbersAreRefused) {
 TEST(RopeScalingTest, EndsOfTheScalingsAreKeptOrStretched) {
   RopeConfig rope{.base = 10000, .dim = 64};
   const auto plain = RopeInverseFrequencies(rope);
-  rope.scaling = {.type = RopeScalingType::kYarn,
-                  .factor = 4,
-                  .original_context = 4096};
+  rope.scaling = {
+      .type = RopeScalingType::kYarn, .factor = 4, .original_context = 4096};
   const auto yarn = RopeInverseFrequencies(rope);
   EXPECT_DOUBLE_EQ(yarn.front(), plain.front());
   EXPECT_DOUBLE_EQ(yarn.back(), plain.back() / 4);

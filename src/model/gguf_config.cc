@@ -80,9 +80,9 @@ Status ReadRope(const Keys& keys, const Family& family, ModelConfig& config) {
   ASSIGN_OR_RETURN(scaling.factor, keys.Double("rope.scaling.factor", 1.0));
   ASSIGN_OR_RETURN(const double old_factor,
                    keys.Double("rope.scale_linear", 0.0));
-  ASSIGN_OR_RETURN(scaling.original_context,
-                   keys.Uint("rope.scaling.original_context_length",
-                             config.context_length));
+  ASSIGN_OR_RETURN(
+      scaling.original_context,
+      keys.Uint("rope.scaling.original_context_length", config.context_length));
   if (type == "linear" || (type == "none" && old_factor > 0)) {
     scaling.type = RopeScalingType::kLinear;
     if (old_factor > 0 && !keys.Has("rope.scaling.factor")) {
@@ -122,8 +122,7 @@ Result<routing::GatingFunction> ReadGating(const Keys& keys,
   if (number == 1) return routing::GatingFunction::kSoftmax;
   if (number == 2) return routing::GatingFunction::kSigmoid;
   return Unsupported(fmt::format(
-      "expert_gating_func is {}, expected 1 (softmax) or 2 (sigmoid)",
-      number));
+      "expert_gating_func is {}, expected 1 (softmax) or 2 (sigmoid)", number));
 }
 
 Result<routing::RouterConfig> ReadRouter(const Keys& keys,
@@ -142,9 +141,9 @@ Result<routing::RouterConfig> ReadRouter(const Keys& keys,
   router.normalize_top_k =
       normalize.value_or(out.family->gguf_normalize_default);
   if (!normalize) {
-    out.assumptions.push_back(fmt::format(
-        "expert_weights_norm is absent: {}, as the family has it",
-        router.normalize_top_k));
+    out.assumptions.push_back(
+        fmt::format("expert_weights_norm is absent: {}, as the family has it",
+                    router.normalize_top_k));
   }
   ASSIGN_OR_RETURN(const double scale, keys.Double("expert_weights_scale", 1));
   router.scale = scale == 0 ? 1.0f : static_cast<float>(scale);
@@ -168,14 +167,13 @@ Status ReadLayers(const Keys& keys, const formats::ModelFiles& files,
   if (out.family->has_experts) {
     moe.is_moe = true;
     ASSIGN_OR_RETURN(moe.router, ReadRouter(keys, out));
-    ASSIGN_OR_RETURN(
-        moe.expert_ff_dim,
-        keys.Uint("expert_feed_forward_length", dense.expert_ff_dim));
+    ASSIGN_OR_RETURN(moe.expert_ff_dim, keys.Uint("expert_feed_forward_length",
+                                                  dense.expert_ff_dim));
     if (out.family->shared_expert) {
       // Older writers left the length out and gave it as feed_forward_length.
-      ASSIGN_OR_RETURN(moe.shared_ff_dim,
-                       keys.Uint("expert_shared_feed_forward_length",
-                                 dense.expert_ff_dim));
+      ASSIGN_OR_RETURN(
+          moe.shared_ff_dim,
+          keys.Uint("expert_shared_feed_forward_length", dense.expert_ff_dim));
       moe.shared_gate = true;
     }
   }
@@ -237,9 +235,9 @@ Result<ReadConfigResult> ReadGgufConfig(const formats::ModelFiles& files) {
   ASSIGN_OR_RETURN(config.num_kv_heads,
                    keys.Uint("attention.head_count_kv", config.num_heads));
   if (config.num_heads == 0) return Corrupt("attention.head_count is 0");
-  ASSIGN_OR_RETURN(config.head_dim,
-                   keys.Uint("attention.key_length",
-                             config.model_dim / config.num_heads));
+  ASSIGN_OR_RETURN(
+      config.head_dim,
+      keys.Uint("attention.key_length", config.model_dim / config.num_heads));
   ASSIGN_OR_RETURN(const auto value_dim,
                    keys.Uint("attention.value_length", config.head_dim));
   if (value_dim != config.head_dim) {

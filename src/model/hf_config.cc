@@ -25,9 +25,8 @@ Status ReadScaling(const json& object, RopeScaling& scaling) {
   if (!type || *type == "default") return {};
   ASSIGN_OR_RETURN(const auto factor, Get<double>(object, "factor"));
   scaling.factor = factor.value_or(1.0);
-  ASSIGN_OR_RETURN(
-      const auto context,
-      Get<uint64_t>(object, "original_max_position_embeddings"));
+  ASSIGN_OR_RETURN(const auto context,
+                   Get<uint64_t>(object, "original_max_position_embeddings"));
   if (context) scaling.original_context = *context;
   if (*type == "linear") {
     scaling.type = RopeScalingType::kLinear;
@@ -98,15 +97,14 @@ Result<routing::RouterConfig> ReadRouter(const json& root,
   ASSIGN_OR_RETURN(const auto num_experts, RequireSize(root, name));
   ASSIGN_OR_RETURN(const auto top_k, RequireSize(root, "num_experts_per_tok"));
   if (num_experts > UINT32_MAX || top_k > UINT32_MAX) {
-    return Corrupt(fmt::format("config.json: {} experts, {} a token",
-                               num_experts, top_k));
+    return Corrupt(
+        fmt::format("config.json: {} experts, {} a token", num_experts, top_k));
   }
   router.num_experts = static_cast<uint32_t>(num_experts);
   router.top_k = static_cast<uint32_t>(top_k);
   router.gating = routing::GatingFunction::kSoftmax;
   ASSIGN_OR_RETURN(const auto normalize, Get<bool>(root, "norm_topk_prob"));
-  router.normalize_top_k =
-      normalize.value_or(out.family->hf_normalize_default);
+  router.normalize_top_k = normalize.value_or(out.family->hf_normalize_default);
   // Mixtral's configuration has no such key: nothing is assumed there.
   if (!normalize && out.family->name != "mixtral") {
     out.assumptions.push_back(
@@ -173,8 +171,7 @@ Result<size_t> SlidingWindow(const json& root, size_t layer) {
 
 Status ReadLayers(const json& root, size_t num_layers, ReadConfigResult& out) {
   LayerConfig dense, moe;
-  ASSIGN_OR_RETURN(dense.expert_ff_dim,
-                   RequireSize(root, "intermediate_size"));
+  ASSIGN_OR_RETURN(dense.expert_ff_dim, RequireSize(root, "intermediate_size"));
   dense.router.num_experts = dense.router.top_k = 1;
   const Family& family = *out.family;
   if (family.has_experts) {
@@ -202,8 +199,8 @@ Status ReadLayers(const json& root, size_t num_layers, ReadConfigResult& out) {
 Status RefuseWhatIsNotBuilt(const json& root) {
   ASSIGN_OR_RETURN(const auto act, Get<std::string>(root, "hidden_act"));
   if (act && *act != "silu" && *act != "swish") {
-    return Unsupported(fmt::format(
-        "config.json: hidden_act is '{}', expected silu", *act));
+    return Unsupported(
+        fmt::format("config.json: hidden_act is '{}', expected silu", *act));
   }
   if (const auto clip = root.find("clip_qkv");
       clip != root.end() && !clip->is_null()) {
@@ -224,9 +221,9 @@ Status ReadQuantization(const json& root, ReadConfigResult& out) {
   }
   ASSIGN_OR_RETURN(const auto method, Get<std::string>(*found, "quant_method"));
   if (method.value_or("") != "fp8") {
-    return Unsupported(fmt::format(
-        "config.json: quant_method is '{}', expected fp8",
-        method.value_or("")));
+    return Unsupported(
+        fmt::format("config.json: quant_method is '{}', expected fp8",
+                    method.value_or("")));
   }
   const auto tile = found->find("weight_block_size");
   if (tile == found->end() || !tile->is_array() || tile->size() != 2 ||

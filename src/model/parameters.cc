@@ -13,10 +13,10 @@ LayerParameters CountLayer(const LayerConfig& config, const LayerRefs& refs) {
   LayerParameters layer;
   layer.shared = refs.shared.num_elements();
   layer.always_on =
-      layer.shared + Count({&refs.attn_norm, &refs.ffn_norm, &refs.q, &refs.k,
-                            &refs.v, &refs.o, &refs.q_bias, &refs.k_bias,
-                            &refs.v_bias, &refs.q_norm, &refs.k_norm,
-                            &refs.router, &refs.shared_router});
+      layer.shared +
+      Count({&refs.attn_norm, &refs.ffn_norm, &refs.q, &refs.k, &refs.v,
+             &refs.o, &refs.q_bias, &refs.k_bias, &refs.v_bias, &refs.q_norm,
+             &refs.k_norm, &refs.router, &refs.shared_router});
   uint64_t experts = 0;
   for (const ExpertRefs& expert : refs.experts) {
     experts += expert.num_elements();
@@ -40,8 +40,7 @@ ParameterCounts CountParameters(const ModelConfig& config,
   counts.always_on = Count({&index.token_embedding, &index.output_norm,
                             &index.output, &index.rope_freqs});
   for (size_t i = 0; i < config.layers.size(); ++i) {
-    const LayerParameters layer =
-        CountLayer(config.layers[i], index.layers[i]);
+    const LayerParameters layer = CountLayer(config.layers[i], index.layers[i]);
     counts.always_on += layer.always_on;
     counts.shared += layer.shared;
     counts.routed += layer.routed;

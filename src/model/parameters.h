@@ -11,11 +11,11 @@
 namespace muster::model {
 
 struct LayerParameters {
-  uint64_t always_on = 0;   // attention, norms, router, shared, dense
-  uint64_t shared = 0;      // the part of always_on that is the shared expert
-  uint64_t routed = 0;      // all routed experts together
-  uint64_t per_expert = 0;  // one routed expert; 0 in a dense layer
-  uint32_t num_experts = 0; // 0 in a dense layer
+  uint64_t always_on = 0;    // attention, norms, router, shared, dense
+  uint64_t shared = 0;       // the part of always_on that is the shared expert
+  uint64_t routed = 0;       // all routed experts together
+  uint64_t per_expert = 0;   // one routed expert; 0 in a dense layer
+  uint32_t num_experts = 0;  // 0 in a dense layer
   uint32_t top_k = 0;
 };
 

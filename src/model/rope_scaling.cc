@@ -28,8 +28,8 @@ double Yarn(const RopeConfig& rope, double inv_freq, size_t pair) {
   low = std::max(low, 0.0);
   high = std::min(high, static_cast<double>(rope.dim) - 1);
   if (low == high) high += 0.001;  // the reference avoids 0 / 0 in this way
-  const double ramp = std::clamp(
-      (static_cast<double>(pair) - low) / (high - low), 0.0, 1.0);
+  const double ramp =
+      std::clamp((static_cast<double>(pair) - low) / (high - low), 0.0, 1.0);
   return inv_freq / rope.scaling.factor * ramp + inv_freq * (1 - ramp);
 }
 
@@ -41,9 +41,8 @@ double Llama3(const RopeScaling& scaling, double inv_freq) {
     return inv_freq / scaling.factor;
   }
   if (wave < context / scaling.high_freq_factor) return inv_freq;
-  const double smooth =
-      (context / wave - scaling.low_freq_factor) /
-      (scaling.high_freq_factor - scaling.low_freq_factor);
+  const double smooth = (context / wave - scaling.low_freq_factor) /
+                        (scaling.high_freq_factor - scaling.low_freq_factor);
   return (1 - smooth) * inv_freq / scaling.factor + smooth * inv_freq;
 }
 

@@ -147,10 +147,10 @@ class Binder {
 
   Status BindAt(Slot slot, std::string_view pattern, size_t layer) {
     const bool per_expert = pattern.find("{E}") != std::string_view::npos;
-    const bool stacked = !per_expert && config_.layers[layer].is_moe &&
-                         (slot == Slot::kExpertGate || slot == Slot::kExpertUp ||
-                          slot == Slot::kExpertDown ||
-                          slot == Slot::kExpertGateUp);
+    const bool stacked =
+        !per_expert && config_.layers[layer].is_moe &&
+        (slot == Slot::kExpertGate || slot == Slot::kExpertUp ||
+         slot == Slot::kExpertDown || slot == Slot::kExpertGateUp);
     const size_t num_tensors =
         per_expert ? config_.layers[layer].router.num_experts : 1;
     for (size_t i = 0; i < num_tensors; ++i) {
@@ -177,9 +177,9 @@ class Binder {
   Result<MatrixRef> Refer(const TensorInfo& tensor, Dims dims,
                           uint64_t offset) {
     if (!HoldsWeights(tensor.type)) {
-      return Corrupt(fmt::format("{}: tensor '{}' has type {}, expected weights",
-                                 files_.paths[tensor.file], tensor.name,
-                                 Name(tensor.type)));
+      return Corrupt(fmt::format(
+          "{}: tensor '{}' has type {}, expected weights",
+          files_.paths[tensor.file], tensor.name, Name(tensor.type)));
     }
     if (dims.cols % Traits(tensor.type).block_elements != 0) {
       return Corrupt(fmt::format(
@@ -206,21 +206,22 @@ class Binder {
     const std::string name = tensor.name + "_scale_inv";
     const TensorInfo* scales = files_.Find(name);
     if (scales == nullptr || tile_rows == 0) {
-      return Corrupt(fmt::format("{}: tensor '{}' is FP8; expected its scales "
-                                 "'{}' and weight_block_size in config.json",
-                                 files_.paths[tensor.file], tensor.name, name));
+      return Corrupt(
+          fmt::format("{}: tensor '{}' is FP8; expected its scales "
+                      "'{}' and weight_block_size in config.json",
+                      files_.paths[tensor.file], tensor.name, name));
     }
     used_.insert(scales->name);
     const std::vector<uint64_t> expected = {
         (dims.rows + tile_rows - 1) / tile_rows,
         (dims.cols + tile_cols - 1) / tile_cols};
     if (scales->shape != expected || tensor.shape.size() != 2) {
-      return ShapeError(*scales,
-                        fmt::format("{}", fmt::join(expected, ", ")));
+      return ShapeError(*scales, fmt::format("{}", fmt::join(expected, ", ")));
     }
     if (scales->type != DType::kF32 && scales->type != DType::kBF16) {
-      return Corrupt(fmt::format("tensor '{}' has type {}, expected F32 or BF16",
-                                 name, Name(scales->type)));
+      return Corrupt(
+          fmt::format("tensor '{}' has type {}, expected F32 or BF16", name,
+                      Name(scales->type)));
     }
     return std::optional<ScaleRef>(ScaleRef{.type = scales->type,
                                             .file = scales->file,
@@ -251,13 +252,12 @@ class Binder {
     const size_t num_experts = config.router.num_experts;
     if (tensor.shape !=
         std::vector<uint64_t>{num_experts, dims.rows, dims.cols}) {
-      return ShapeError(tensor, fmt::format("{}, {}, {}", num_experts,
-                                            dims.rows, dims.cols));
+      return ShapeError(
+          tensor, fmt::format("{}, {}, {}", num_experts, dims.rows, dims.cols));
     }
     const uint64_t stride = tensor.size_bytes / num_experts;
     for (size_t e = 0; e < num_experts; ++e) {
-      ASSIGN_OR_RETURN(const MatrixRef ref,
-                       Refer(tensor, dims, e * stride));
+      ASSIGN_OR_RETURN(const MatrixRef ref, Refer(tensor, dims, e * stride));
       if (slot == Slot::kExpertGateUp) {
         RETURN_IF_ERROR(SplitGateUp(ref, layer, e, tensor));
         continue;
@@ -356,10 +356,10 @@ class Binder {
     if (missing.empty()) return {};
     std::sort(missing.begin(), missing.end());
     missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
-    return Corrupt(fmt::format("{}: {} of the {} model's weights {} missing: {}",
-                               files_.path, missing.size(), config_.family,
-                               missing.size() == 1 ? "is" : "are",
-                               FirstFew(missing)));
+    return Corrupt(
+        fmt::format("{}: {} of the {} model's weights {} missing: {}",
+                    files_.path, missing.size(), config_.family,
+                    missing.size() == 1 ? "is" : "are", FirstFew(missing)));
   }
 
   void CollectMissing(const TensorRule& rule,
@@ -408,10 +408,9 @@ class Binder {
 
   static std::string FirstFew(const std::vector<std::string>& names) {
     constexpr size_t kShown = 5;
-    std::string text =
-        fmt::format("{}", fmt::join(names.begin(),
-                                    names.begin() + std::min(names.size(), kShown),
-                                    ", "));
+    std::string text = fmt::format(
+        "{}", fmt::join(names.begin(),
+                        names.begin() + std::min(names.size(), kShown), ", "));
     if (names.size() > kShown) {
       text += fmt::format(" and {} more", names.size() - kShown);
     }

@@ -60,7 +60,7 @@ struct LayerRefs {
   MatrixRef router;                  // [num_experts, model_dim]
   MatrixRef shared_router;           // [1, model_dim]
   ExpertRefs shared;
-  std::vector<ExpertRefs> experts;   // [num_experts]; dense: one
+  std::vector<ExpertRefs> experts;  // [num_experts]; dense: one
 };
 
 struct WeightIndex {
@@ -72,7 +72,8 @@ struct WeightIndex {
 };
 
 // Binds all. Fails when a tensor has the wrong shape or type, when a slot stays
-// empty, or when a tensor fills no slot: the message names them (CASES T08, R17).
+// empty, or when a tensor fills no slot: the message names them (CASES T08,
+// R17).
 Result<WeightIndex> BindWeights(const formats::ModelFiles& files,
                                 const ReadConfigResult& read);
 

@@ -1,4 +1,5 @@
-// One model, one sequence: the engine that `muster run` and `muster eval` drive.
+// One model, one sequence: the engine that `muster run` and `muster eval`
+// drive.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ struct EngineOptions {
 
 // What the tokens since the last ResetCounters cost.
 struct EngineCounters {
-  uint64_t num_tokens = 0;             // that went through the layers
+  uint64_t num_tokens = 0;         // that went through the layers
   uint64_t routed_parameters = 0;  // of experts that ran, summed over tokens
   telemetry::RoutingStats routing;
 };
@@ -33,8 +34,8 @@ struct EngineCounters {
 // One thread at a time; uses its own pool inside.
 class Engine {
  public:
-  // Loads the weights and takes the KV cache's memory. Blocks; see LoadModel for
-  // the errors. `progress` may be null.
+  // Loads the weights and takes the KV cache's memory. Blocks; see LoadModel
+  // for the errors. `progress` may be null.
   static Result<std::unique_ptr<Engine>> Load(const formats::ModelFiles& files,
                                               const EngineOptions& options,
                                               LoadProgress* progress);

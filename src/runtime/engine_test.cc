@@ -13,8 +13,8 @@ using ::testing::HasSubstr;
 
 std::unique_ptr<Engine> Load(const std::string& golden,
                              EngineOptions options = {}) {
-  const auto files = formats::OpenModelFiles(
-      std::string(MUSTER_SOURCE_DIR) + "/tests/goldens/" + golden);
+  const auto files = formats::OpenModelFiles(std::string(MUSTER_SOURCE_DIR) +
+                                             "/tests/goldens/" + golden);
   EXPECT_TRUE(files.ok()) << files.status().message();
   auto engine = Engine::Load(*files, options, nullptr);
   EXPECT_TRUE(engine.ok()) << engine.status().message();
@@ -89,8 +89,8 @@ TEST(EngineTest, AQ8CacheIsSmallerAndClose) {
   const auto files = formats::OpenModelFiles(path);
   ASSERT_TRUE(files.ok());
   const auto load = [&](kernels::KvType type) {
-    auto engine = Engine::Load(
-        *files, {.context_length = 64, .kv_type = type}, nullptr);
+    auto engine =
+        Engine::Load(*files, {.context_length = 64, .kv_type = type}, nullptr);
     EXPECT_TRUE(engine.ok()) << engine.status().message();
     return std::move(engine).value();
   };

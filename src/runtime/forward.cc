@@ -71,8 +71,8 @@ void Forward::ProjectQkv(size_t layer) {
   const bool quantize = kernels::ReadsQuantized(weights.q.type) ||
                         kernels::ReadsQuantized(weights.k.type) ||
                         kernels::ReadsQuantized(weights.v.type);
-  const ActivationView x = activations_.Set(
-      normed_.data(), num_rows_, config_.model_dim, quantize, pool_);
+  const ActivationView x = activations_.Set(normed_.data(), num_rows_,
+                                            config_.model_dim, quantize, pool_);
   q_.resize(num_rows_ * config_.q_dim());
   k_.resize(num_rows_ * config_.kv_dim());
   v_.resize(num_rows_ * config_.kv_dim());
@@ -138,8 +138,7 @@ void Forward::Attend(size_t layer, std::span<const BatchRow> batch) {
   const size_t heads = config_.num_heads;
   const size_t heads_per_kv = heads / config_.num_kv_heads;
   const size_t window = config_.layers[layer].sliding_window;
-  const float scale =
-      1.0f / std::sqrt(static_cast<float>(config_.head_dim));
+  const float scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
   attended_.resize(num_rows_ * config_.q_dim());
   const size_t num_tasks = num_rows_ * heads;
   // A task's scratch belongs to a range of tasks, not to a thread.
@@ -154,10 +153,9 @@ void Forward::Attend(size_t layer, std::span<const BatchRow> batch) {
       const size_t begin = window != 0 && end > window ? end - window : 0;
       scores.resize(std::max(scores.size(), end - begin));
       const size_t at = row * config_.q_dim() + head * config_.head_dim;
-      kernels::AttendHead(q_.data() + at,
-                          batch[row].kv->Head(layer, head / heads_per_kv),
-                          begin, end, scale, scores.data(),
-                          attended_.data() + at);
+      kernels::AttendHead(
+          q_.data() + at, batch[row].kv->Head(layer, head / heads_per_kv),
+          begin, end, scale, scores.data(), attended_.data() + at);
     }
   });
 }
@@ -181,9 +179,8 @@ void Forward::Route(size_t layer, const StepRecord& record) {
   if (config.is_moe) {
     const WeightView& router = model_.weights.layers[layer].router;
     router_logits_.resize(num_rows_ * router.rows);
-    const ActivationView x = {.x = normed_.data(),
-                              .num_rows = num_rows_,
-                              .cols = config_.model_dim};
+    const ActivationView x = {
+        .x = normed_.data(), .num_rows = num_rows_, .cols = config_.model_dim};
     Multiply(x, router, router_logits_.data());
     routing::Route(config.router, router_logits_.data(), nullptr, num_rows_,
                    &routing_);
@@ -223,8 +220,8 @@ void Forward::RunRoutedExperts(size_t layer) {
                 kernels::ReadsQuantized(experts[id].up.type);
     quantize_inner |= kernels::ReadsQuantized(experts[id].down.type);
   }
-  const ActivationView x = activations_.Set(normed_.data(), num_rows_,
-                                            model_dim, quantize, pool_);
+  const ActivationView x =
+      activations_.Set(normed_.data(), num_rows_, model_dim, quantize, pool_);
   product_list_.clear();
   for (size_t g = 0; g < num_groups; ++g) {
     const size_t begin = groups_.offsets[g];
@@ -302,9 +299,9 @@ void Forward::AddSharedExpert(size_t layer) {
     kernels::SiluMul(gate_.data() + begin, up_.data() + begin, end - begin,
                      gate_.data() + begin);
   });
-  const ActivationView inner = inner_activations_.Set(
-      gate_.data(), num_rows_, ff_dim,
-      kernels::ReadsQuantized(shared.down.type), pool_);
+  const ActivationView inner =
+      inner_activations_.Set(gate_.data(), num_rows_, ff_dim,
+                             kernels::ReadsQuantized(shared.down.type), pool_);
   Multiply(inner, shared.down, expert_out_.data());
 
   std::vector<float> scale(num_rows_, 1.0f);

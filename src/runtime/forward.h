@@ -70,11 +70,11 @@ class Forward {
   uint64_t routed_parameters_ = 0;  // weights times tokens, of this step
 
   std::vector<uint32_t> row_numbers_;  // 0, 1, 2, ...
-  std::vector<float> hidden_;         // [rows, model_dim], the residual stream
-  std::vector<float> normed_;         // [rows, model_dim]
-  std::vector<float> q_, k_, v_;      // [rows, q_dim or kv_dim]
-  std::vector<float> attended_;       // [rows, q_dim]
-  std::vector<float> projected_;      // [rows, model_dim]
+  std::vector<float> hidden_;          // [rows, model_dim], the residual stream
+  std::vector<float> normed_;          // [rows, model_dim]
+  std::vector<float> q_, k_, v_;       // [rows, q_dim or kv_dim]
+  std::vector<float> attended_;        // [rows, q_dim]
+  std::vector<float> projected_;       // [rows, model_dim]
   std::vector<std::vector<float>> scores_;  // one per task of Attend
   routing::Routing routing_;
   routing::ExpertGroups groups_;

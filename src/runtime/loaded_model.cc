@@ -259,8 +259,7 @@ Result<std::unique_ptr<LoadedModel>> LoadModel(const formats::ModelFiles& files,
 
   Loader loader(index);
   loader.Walk(nullptr);
-  RETURN_IF_ERROR(
-      CheckMemory(loader.blocks_bytes() + loader.floats_bytes()));
+  RETURN_IF_ERROR(CheckMemory(loader.blocks_bytes() + loader.floats_bytes()));
   loaded->blocks = AlignedBuffer(loader.blocks_bytes());
   loaded->floats = AlignedBuffer(loader.floats_bytes());
   loader.Walk(loaded.get());

@@ -40,10 +40,10 @@ struct LoadedModel {
 // Bytes of memory that LoadModel will take for the weights.
 uint64_t WeightMemoryBytes(const model::WeightIndex& index);
 
-// Reads every weight with all threads of `pool`. Blocks. Fails with kUnsupported
-// or kCorrupt on a model that cannot run, kResourceExhausted when the weights
-// would not fit in the memory that this process may use, kIoError when a read
-// fails. `progress` may be null.
+// Reads every weight with all threads of `pool`. Blocks. Fails with
+// kUnsupported or kCorrupt on a model that cannot run, kResourceExhausted when
+// the weights would not fit in the memory that this process may use, kIoError
+// when a read fails. `progress` may be null.
 Result<std::unique_ptr<LoadedModel>> LoadModel(const formats::ModelFiles& files,
                                                ThreadPool& pool,
                                                LoadProgress* progress);

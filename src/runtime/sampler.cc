@@ -100,16 +100,16 @@ void Sampler::KeepTopK(std::span<const float> logits) {
   for (size_t i = 0; i < logits.size(); ++i) {
     candidates_.push_back({static_cast<int32_t>(i), logits[i], 0});
   }
-  const size_t keep = options_.top_k == 0
-                          ? candidates_.size()
-                          : std::min<size_t>(options_.top_k, candidates_.size());
-  std::partial_sort(candidates_.begin(),
-                    candidates_.begin() + static_cast<std::ptrdiff_t>(keep),
-                    candidates_.end(),
-                    [](const Candidate& a, const Candidate& b) {
-                      return a.logit != b.logit ? a.logit > b.logit
-                                                : a.token < b.token;
-                    });
+  const size_t keep =
+      options_.top_k == 0
+          ? candidates_.size()
+          : std::min<size_t>(options_.top_k, candidates_.size());
+  std::partial_sort(
+      candidates_.begin(),
+      candidates_.begin() + static_cast<std::ptrdiff_t>(keep),
+      candidates_.end(), [](const Candidate& a, const Candidate& b) {
+        return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+      });
   candidates_.resize(keep);
 }
 
@@ -140,8 +140,8 @@ void Sampler::KeepTopP() {
 void Sampler::KeepMinP() {
   if (options_.min_p <= 0) return;
   SetProbabilities(1.0);
-  const double floor = candidates_.front().probability *
-                       static_cast<double>(options_.min_p);
+  const double floor =
+      candidates_.front().probability * static_cast<double>(options_.min_p);
   size_t keep = 1;
   while (keep < candidates_.size() && candidates_[keep].probability >= floor) {
     ++keep;

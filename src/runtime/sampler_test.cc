@@ -19,7 +19,8 @@ int32_t SampleOnce(SamplingOptions options, std::vector<float> logits) {
 
 // Which tokens come up in many draws.
 std::map<int32_t, int> Draw(SamplingOptions options,
-                            const std::vector<float>& logits, int draws = 4000) {
+                            const std::vector<float>& logits,
+                            int draws = 4000) {
   Sampler sampler(std::move(options));
   std::map<int32_t, int> counts;
   for (int i = 0; i < draws; ++i) {
@@ -85,9 +86,8 @@ TEST(SamplerTest, TopKTopPAndMinPKeepTheLikeliest) {
 }
 
 TEST(SamplerTest, PenaltiesCountOnlyTheWindow) {
-  SamplingOptions options = {.temperature = 0,
-                             .repetition_penalty = 2,
-                             .penalty_window = 2};
+  SamplingOptions options = {
+      .temperature = 0, .repetition_penalty = 2, .penalty_window = 2};
   Sampler sampler(options);
   sampler.Accept(0);
   std::vector<float> logits = {3, 2};

@@ -40,7 +40,8 @@ struct BlockMXFP4 {  // kMxfp4Values[n] * 2^(e - 128)
 };
 
 // Super-blocks of 256 elements.
-struct BlockQ2_K {  // 16 groups of 16: d * (scale & 15) * q - dmin * (scale >> 4)
+struct BlockQ2_K {  // 16 groups of 16: d * (scale & 15) * q - dmin * (scale >>
+                    // 4)
   uint8_t scales[16];
   uint8_t qs[64];
   uint16_t d, dmin;
@@ -85,9 +86,8 @@ static_assert(sizeof(BlockQ3_K) == 110 && sizeof(BlockQ4_K) == 144);
 static_assert(sizeof(BlockQ5_K) == 176 && sizeof(BlockQ6_K) == 210);
 static_assert(sizeof(BlockIQ4_XS) == 136);
 
-inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35,
-                                          -22,  -10,  1,   13,  25,  38,
-                                          53,   69,   89,  113};
+inline constexpr int8_t kIq4Values[16] = {
+    -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 // Twice the E2M1 values, so that they are whole; the scale is halved for it.
 inline constexpr int8_t kMxfp4Values[16] = {0, 1,  2,  3,  4,  6,  8,  12,
                                             0, -1, -2, -3, -4, -6, -8, -12};
@@ -101,8 +101,9 @@ inline ScaleMin ScaleMinOf(const uint8_t scales[12], int g) {
     return {static_cast<uint8_t>(scales[g] & 63),
             static_cast<uint8_t>(scales[g + 4] & 63)};
   }
-  return {static_cast<uint8_t>((scales[g + 4] & 15) | (scales[g - 4] >> 6 << 4)),
-          static_cast<uint8_t>((scales[g + 4] >> 4) | (scales[g] >> 6 << 4))};
+  return {
+      static_cast<uint8_t>((scales[g + 4] & 15) | (scales[g - 4] >> 6 << 4)),
+      static_cast<uint8_t>((scales[g + 4] >> 4) | (scales[g] >> 6 << 4))};
 }
 
 // Scale of group g (0..15) of Q3_K, in [-32, 31].

@@ -39,9 +39,9 @@ inline constexpr size_t kNumDTypes = 22;
 
 struct DTypeTraits {
   DType type;
-  std::string_view name;   // as GGUF tools print it: "Q4_K"
-  int32_t ggml_type;       // number in a GGUF file; -1: not in GGUF
-  uint32_t block_elements; // elements a block; a row holds whole blocks
+  std::string_view name;    // as GGUF tools print it: "Q4_K"
+  int32_t ggml_type;        // number in a GGUF file; -1: not in GGUF
+  uint32_t block_elements;  // elements a block; a row holds whole blocks
   uint32_t block_bytes;
 };
 

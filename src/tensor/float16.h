@@ -36,8 +36,8 @@ inline uint16_t F32ToF16(float f) {
   }
   if (magnitude < 0x38800000u) {  // below 2^-14: subnormal or zero
     const float scaled = std::bit_cast<float>(magnitude) * 0x1p24f;
-    return static_cast<uint16_t>(
-        sign | static_cast<uint16_t>(std::nearbyint(scaled)));
+    return static_cast<uint16_t>(sign |
+                                 static_cast<uint16_t>(std::nearbyint(scaled)));
   }
   const uint32_t rounded = magnitude + 0xFFFu + ((magnitude >> 13) & 1u);
   return static_cast<uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
@@ -57,7 +57,8 @@ inline float F8E4M3ToF32(uint8_t b) {
   } else if (exponent == 0) {
     magnitude = static_cast<float>(mantissa) * 0x1p-9f;
   } else {
-    magnitude = std::bit_cast<float>(((exponent + 120) << 23) | (mantissa << 20));
+    magnitude =
+        std::bit_cast<float>(((exponent + 120) << 23) | (mantissa << 20));
   }
   return (b & 0x80) ? -magnitude : magnitude;
 }

@@ -16,8 +16,8 @@ TEST(Float16Test, EveryHalfGoesThereAndBack) {
 }
 
 TEST(Float16Test, RoundsToNearestEven) {
-  EXPECT_EQ(F32ToF16(1.0f + 0x1p-11f), F32ToF16(1.0f));           // tie, even
-  EXPECT_EQ(F32ToF16(1.0f + 3 * 0x1p-11f), F32ToF16(1.0f) + 2);   // tie, odd
+  EXPECT_EQ(F32ToF16(1.0f + 0x1p-11f), F32ToF16(1.0f));          // tie, even
+  EXPECT_EQ(F32ToF16(1.0f + 3 * 0x1p-11f), F32ToF16(1.0f) + 2);  // tie, odd
   EXPECT_EQ(F32ToF16(65519.9f), 0x7BFF);
   EXPECT_EQ(F32ToF16(65520.0f), 0x7C00);
   EXPECT_EQ(F32ToF16(-std::numeric_limits<float>::infinity()), 0xFC00);

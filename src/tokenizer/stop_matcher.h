@@ -1,5 +1,5 @@
-// Stop strings, found in text and not in tokens: a string may begin in one token
-// and end in another (CASES A01, A03).
+// Stop strings, found in text and not in tokens: a string may begin in one
+// token and end in another (CASES A01, A03).
 #pragma once
 
 #include <string>

@@ -78,8 +78,7 @@ inline constexpr TensorRule kExpertRules[] = {
 };
 
 inline constexpr TensorRule kSharedExpertRules[] = {
-    {Slot::kSharedRouter, Scope::kMoeLayer,
-     "blk.{L}.ffn_gate_inp_shexp.weight",
+    {Slot::kSharedRouter, Scope::kMoeLayer, "blk.{L}.ffn_gate_inp_shexp.weight",
      "model.layers.{L}.mlp.shared_expert_gate.weight"},
     {Slot::kSharedGate, Scope::kMoeLayer, "blk.{L}.ffn_gate_shexp.weight",
      "model.layers.{L}.mlp.shared_expert.gate_proj.weight"},

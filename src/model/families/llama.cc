@@ -8,8 +8,8 @@ Family LlamaFamily() {
           .hf_architecture = "LlamaForCausalLM",
           .gguf_architecture = "llama",
           .gguf_pairing = kernels::RopePairing::kInterleaved,
-          .tensors = Join({kFrameRules, kAttentionRules, kQkvBiasRules,
-                           kDenseRules})};
+          .tensors =
+              Join({kFrameRules, kAttentionRules, kQkvBiasRules, kDenseRules})};
 }
 
 }  // namespace muster::model

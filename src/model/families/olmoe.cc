@@ -11,8 +11,8 @@ Family OlmoeFamily() {
           .has_experts = true,
           .hf_keys = {.expert_ff_dim = "intermediate_size"},
           .qk_norm = QkNorm::kWholeProjection,
-          .tensors = Join({kFrameRules, kAttentionRules, kQkNormRules,
-                           kExpertRules})};
+          .tensors =
+              Join({kFrameRules, kAttentionRules, kQkNormRules, kExpertRules})};
 }
 
 }  // namespace muster::model

@@ -8,8 +8,8 @@ Family Qwen2Family() {
           .hf_architecture = "Qwen2ForCausalLM",
           .gguf_architecture = "qwen2",
           .qkv_bias = true,
-          .tensors = Join({kFrameRules, kAttentionRules, kQkvBiasRules,
-                           kDenseRules})};
+          .tensors =
+              Join({kFrameRules, kAttentionRules, kQkvBiasRules, kDenseRules})};
 }
 
 }  // namespace muster::model

@@ -8,8 +8,8 @@ namespace {
 
 const std::vector<Family>& Registry() {
   static const std::vector<Family> families = {
-      LlamaFamily(),    MixtralFamily(), Qwen2Family(), Qwen2MoeFamily(),
-      Qwen3Family(),    Qwen3MoeFamily(), OlmoeFamily(),
+      LlamaFamily(), MixtralFamily(),  Qwen2Family(), Qwen2MoeFamily(),
+      Qwen3Family(), Qwen3MoeFamily(), OlmoeFamily(),
   };
   return families;
 }
