@@ -45,6 +45,7 @@ Result<std::vector<int32_t>> EncodeConversation(
   }
   ASSIGN_OR_RETURN(const auto rendered, chat_template.Render(input));
   std::vector<tokenizer::TextPiece> pieces;
+  pieces.reserve(rendered.size());
   for (const auto& piece : rendered) {
     pieces.push_back({piece.text, piece.from_template});
   }
