@@ -39,7 +39,7 @@ sanitize: ## the tests under address, undefined-behaviour and thread sanitizers
 
 fuzz: ## run every fuzz target for FUZZ_SECONDS (one: FUZZ=name)
 	@tools/setup.sh check
-	@tools/build.sh fuzz
+	@tools/build.sh fuzz fuzzers
 	@tools/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(FUZZ)
 
 bench: ## build and run the benchmarks of kernels

@@ -18,7 +18,7 @@ if [[ ! -f build/$preset/build.ninja ]]; then
 fi
 targets=()
 case "${1:-}" in
-  "") [[ $preset == fuzz ]] || targets=(--target muster) ;;
+  "") targets=(--target muster) ;;
   --tests) ;;
   *) targets=(--target "$@") ;;
 esac
