@@ -8,5 +8,5 @@ echo "lint: clang-tidy"
 # Tests are left out: what they may do is another matter.
 tools/build.sh clang check_nothing
 git ls-files 'src/*.cc' | grep -v '_test\.cc$' |
-  xargs -P "$(nproc)" -n 4 clang-tidy -p build/clang --quiet 2> build/clang-tidy.log ||
+  xargs -P "$(nproc)" -n 1 clang-tidy -p build/clang --quiet 2> build/clang-tidy.log ||
   { echo "lint: clang-tidy found something" >&2; exit 1; }
