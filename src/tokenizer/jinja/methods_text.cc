@@ -45,6 +45,7 @@ Result<Value> Stripped(Interpreter& in, const Text& text, const Args& args) {
 Result<Value> ListOf(Interpreter& in, const std::vector<Text>& parts) {
   RETURN_IF_ERROR(in.limits().AllocateItems(parts.size()));
   std::vector<Value> items;
+  items.reserve(parts.size());
   for (const Text& part : parts) items.push_back(Value::String(part));
   return MakeList(Kind::kList, std::move(items));
 }

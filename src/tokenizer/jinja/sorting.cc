@@ -31,6 +31,7 @@ Result<std::vector<Value>> Paths(Limits& limits, const Value* attribute) {
   ASSIGN_OR_RETURN(const auto parts,
                    Split(limits, attribute->text(), ",", -1, false));
   std::vector<Value> paths;
+  paths.reserve(parts.size());
   for (const Text& part : parts) paths.push_back(Value::String(part));
   return paths;
 }
@@ -76,6 +77,7 @@ Status SortByKeys(Limits& limits, const std::vector<Value>& keys, bool reverse,
   std::stable_sort(order.begin(), order.end(), less);
   RETURN_IF_ERROR(status);
   std::vector<Value> sorted;
+  sorted.reserve(order.size());
   for (const size_t place : order) sorted.push_back((*items)[place]);
   *items = std::move(sorted);
   return Status();
