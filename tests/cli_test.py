@@ -132,6 +132,20 @@ class DemoModelTest(unittest.TestCase):
         ids = muster("tokenize", DEMO, "-p", text, "--ids").stdout.split()
         self.assertEqual(muster("tokenize", DEMO, "--decode", ",".join(ids)).stdout, text + "\n")
 
+    def test_a_text_is_the_same_from_a_flag_a_file_and_standard_input(self):
+        text = "It was, of course, raining.\n"
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write(text)
+            file.flush()
+            ways = [muster("tokenize", DEMO, "--ids", "-p", text), muster("tokenize", DEMO, "--ids", "-f", file.name),
+                    muster("tokenize", DEMO, "--ids", "-f", "-", stdin=text), muster("tokenize", DEMO, "--ids", stdin=text)]
+        self.assertGreater(len(ways[0].stdout.split()), 4)
+        for way in ways[1:]:
+            self.assertEqual(way.stdout, ways[0].stdout)
+
+    def test_an_empty_prompt_is_a_prompt_and_not_standard_input(self):
+        self.assertEqual(muster("tokenize", DEMO, "--ids", "-p", "", stdin="not this").stdout, "\n")
+
     def test_eval_beats_a_uniform_guess(self):
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
             file.write((SOURCE / "models/demo/heldout/novels.txt").read_text()[:4000])

@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/demo_model.h"
 #include "cli/disk_speed.h"
+#include "cli/print_json.h"
 #include "kernels/instruction_set.h"
 #include "tensor/aligned_buffer.h"
 
@@ -171,7 +172,7 @@ void AddDoctorCommand(CLI::App& app, Outcome& outcome) {
   command->callback([options, &outcome] {
     const Diagnosis diagnosis = Diagnose(*options);
     if (options->json) {
-      fmt::print("{}\n", ToJson(diagnosis).dump(2));
+      PrintJson(ToJson(diagnosis));
     } else {
       PrintText(diagnosis);
     }

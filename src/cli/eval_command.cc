@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "base/units.h"
 #include "cli/command.h"
 #include "cli/engine_flags.h"
+#include "cli/print_json.h"
 #include "cli/progress_bar.h"
 #include "cli/report.h"
-#include "io/file.h"
+#include "cli/text_input.h"
 #include "tokenizer/tokenizer.h"
 
 namespace muster::cli {
@@ -92,8 +92,7 @@ Result<Score> ScoreTokens(runtime::Engine& engine,
 
 Result<Score> Evaluate(const EvalOptions& options, runtime::Engine& engine,
                        const tokenizer::Tokenizer& tokenizer) {
-  ASSIGN_OR_RETURN(const std::string text,
-                   io::ReadTextFile(options.file, uint64_t{1} << 32));
+  ASSIGN_OR_RETURN(const std::string text, ReadText({.file = options.file}));
   const std::vector<int32_t> tokens = tokenizer.Encode(text);
   if (tokens.size() < 2) {
     return InvalidArgument(
@@ -145,8 +144,7 @@ Status Run(const EvalOptions& options) {
                          {"bits_per_byte", score.bits_per_byte()},
                          {"seconds", score.seconds}};
     json["routing"] = ReportJson(*opened.engine, {})["routing"];
-    fmt::print("{}\n", json.dump(2, ' ', false,
-                                 nlohmann::json::error_handler_t::replace));
+    PrintJson(json);
     return {};
   }
   fmt::print("{}: {} bytes, {} tokens\n", options.file, score.num_bytes,
@@ -168,7 +166,10 @@ void AddEvalCommand(CLI::App& app, Outcome& outcome) {
   CLI::App* command = app.add_subcommand(
       "eval", "Measure perplexity and bits per byte on a text");
   AddEngineFlags(*command, options->engine);
-  command->add_option("-f,--file", options->file, "The text")->required();
+  command
+      ->add_option("-f,--file", options->file,
+                   "File with the text; -: standard input")
+      ->required();
   command->add_option("--window", options->window,
                       "Tokens that the model sees at once; 0: the context, at "
                       "most 1024");

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/demo_model.h"
+#include "cli/print_json.h"
 #include "formats/model_files.h"
 #include "model/config_reader.h"
 #include "model/parameters.h"
@@ -195,9 +196,7 @@ void AddInspectCommand(CLI::App& app, Outcome& outcome) {
     if (!inspection.ok()) {
       outcome.exit_code = Fail(inspection.status());
     } else if (options->json) {
-      fmt::print("{}\n", ToJson(*inspection)
-                             .dump(2, ' ', false,
-                                   nlohmann::json::error_handler_t::replace));
+      PrintJson(ToJson(*inspection));
     } else {
       PrintText(*inspection);
     }

@@ -2,15 +2,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/demo_model.h"
+#include "cli/print_json.h"
+#include "cli/text_input.h"
 #include "formats/model_files.h"
-#include "io/file.h"
 #include "tokenizer/tokenizer.h"
 
 namespace muster::cli {
@@ -20,9 +19,7 @@ using nlohmann::ordered_json;
 
 struct TokenizeOptions {
   std::string model;
-  std::string prompt;
-  bool has_prompt = false;
-  std::string file;
+  TextInput text;
   std::vector<int32_t> decode;
   bool json = false;
   bool ids_only = false;
@@ -38,10 +35,7 @@ void PrintTokens(const TokenizeOptions& options,
     for (const int32_t id : ids) {
       pieces.push_back(std::string(tokenizer.TokenBytes(id)));
     }
-    const ordered_json json = {
-        {"count", ids.size()}, {"ids", ids}, {"pieces", pieces}};
-    fmt::print("{}\n", json.dump(2, ' ', false,
-                                 nlohmann::json::error_handler_t::replace));
+    PrintJson({{"count", ids.size()}, {"ids", ids}, {"pieces", pieces}});
   } else if (options.ids_only) {
     fmt::print("{}\n", fmt::join(ids, " "));
   } else {
@@ -65,14 +59,7 @@ Status Tokenize(const TokenizeOptions& options) {
     fmt::print("{}\n", tokenizer->Decode(options.decode));
     return {};
   }
-  std::string text = options.prompt;
-  if (!options.has_prompt) {
-    if (options.file.empty() || options.file == "-") {
-      text.assign(std::istreambuf_iterator<char>(std::cin), {});
-    } else {
-      ASSIGN_OR_RETURN(text, io::ReadTextFile(options.file, uint64_t{1} << 30));
-    }
-  }
+  ASSIGN_OR_RETURN(const std::string text, ReadText(options.text));
   PrintTokens(options, *tokenizer,
               tokenizer->Encode(text, {.add_bos_eos = !options.no_bos,
                                        .parse_special = options.special}));
@@ -88,9 +75,7 @@ void AddTokenizeCommand(CLI::App& app, Outcome& outcome) {
   command->add_option("model", options->model,
                       "A .gguf file or a folder with tokenizer.json; none: the "
                       "demo model");
-  command->add_option("-p,--prompt", options->prompt, "The text");
-  command->add_option("-f,--file", options->file,
-                      "File with the text; none or -: standard input");
+  AddTextFlags(*command, "to cut", options->text);
   command
       ->add_option("--decode", options->decode,
                    "Turn these ids into text instead")
@@ -106,8 +91,7 @@ void AddTokenizeCommand(CLI::App& app, Outcome& outcome) {
       "  muster tokenize model.gguf -p 'Hello world'\n"
       "  muster tokenize model.gguf --ids < novel.txt | wc -w\n"
       "  muster tokenize model.gguf --decode 17,301,5");
-  command->callback([options, command, &outcome] {
-    options->has_prompt = command->count("--prompt") > 0;
+  command->callback([options, &outcome] {
     const Status status = Tokenize(*options);
     if (!status.ok()) outcome.exit_code = Fail(status);
   });
