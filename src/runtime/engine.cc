@@ -18,16 +18,27 @@ telemetry::RoutingStats MakeRoutingStats(const model::ModelConfig& config) {
   return telemetry::RoutingStats(std::move(num_experts), std::move(top_k));
 }
 
+namespace {
+
+size_t ThreadsOrAll(const EngineOptions& options) {
+  return options.num_threads == 0 ? DefaultNumThreads() : options.num_threads;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Engine>> Engine::Load(const formats::ModelFiles& files,
                                              const EngineOptions& options,
                                              LoadProgress* progress) {
-  const size_t num_threads =
-      options.num_threads == 0 ? DefaultNumThreads() : options.num_threads;
-  std::unique_ptr<LoadedModel> model;
+  std::shared_ptr<const LoadedModel> model;
   {
-    ThreadPool loading_pool(num_threads);
+    ThreadPool loading_pool(ThreadsOrAll(options));
     ASSIGN_OR_RETURN(model, LoadModel(files, loading_pool, progress));
   }
+  return Create(std::move(model), options);
+}
+
+Result<std::unique_ptr<Engine>> Engine::Create(
+    std::shared_ptr<const LoadedModel> model, const EngineOptions& options) {
   if (options.kv_type == kernels::KvType::kQ8 &&
       model->config.head_dim % 32 != 0) {
     return InvalidArgument(fmt::format(
@@ -35,10 +46,10 @@ Result<std::unique_ptr<Engine>> Engine::Load(const formats::ModelFiles& files,
         model->config.head_dim));
   }
   return std::unique_ptr<Engine>(
-      new Engine(std::move(model), num_threads, options));
+      new Engine(std::move(model), ThreadsOrAll(options), options));
 }
 
-Engine::Engine(std::unique_ptr<LoadedModel> model, size_t num_threads,
+Engine::Engine(std::shared_ptr<const LoadedModel> model, size_t num_threads,
                const EngineOptions& options)
     : pool_(num_threads),
       model_(std::move(model)),

@@ -40,7 +40,13 @@ class Engine {
                                               const EngineOptions& options,
                                               LoadProgress* progress);
 
+  // Another sequence on weights that are in memory already. Fails with
+  // kInvalidArgument on a cache type that the model's heads do not fit.
+  static Result<std::unique_ptr<Engine>> Create(
+      std::shared_ptr<const LoadedModel> model, const EngineOptions& options);
+
   const LoadedModel& model() const { return *model_; }
+  std::shared_ptr<const LoadedModel> shared_model() const { return model_; }
   size_t num_threads() const { return pool_.num_threads(); }
   size_t context_length() const { return kv_.capacity(); }
   size_t kv_bytes() const { return kv_.size_bytes(); }
@@ -69,7 +75,7 @@ class Engine {
   }
 
  private:
-  Engine(std::unique_ptr<LoadedModel> model, size_t num_threads,
+  Engine(std::shared_ptr<const LoadedModel> model, size_t num_threads,
          const EngineOptions& options);
 
   Status CheckTokens(std::span<const int32_t> tokens) const;
@@ -77,7 +83,9 @@ class Engine {
                 bool last_logits, float* logits);
 
   ThreadPool pool_;
-  std::unique_ptr<LoadedModel> model_;
+  // Shared: engines of other thread counts or caches read the same weights, and
+  // the last one frees them.
+  std::shared_ptr<const LoadedModel> model_;
   Forward forward_;
   KvCache kv_;
   size_t chunk_tokens_;

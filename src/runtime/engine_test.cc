@@ -54,6 +54,17 @@ TEST(EngineTest, RewindingGivesTheSameBitsAgain) {
   EXPECT_EQ(first, again);
 }
 
+TEST(EngineTest, EnginesThatShareAModelKeepSequencesApart) {
+  const auto first = Load("mixtral/model.gguf");
+  auto second = Engine::Create(first->shared_model(), {.num_threads = 1});
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  const auto expected = Copy(*first->Append(kPrompt));
+  ASSERT_TRUE(first->Append(kPrompt).ok());
+  EXPECT_EQ(Copy(*(*second)->Append(kPrompt)), expected);
+  EXPECT_EQ(first->position(), 2 * kPrompt.size());
+  EXPECT_EQ((*second)->position(), kPrompt.size());
+}
+
 // CASES S01: only real tokens are counted, top_k for each in every MoE layer.
 TEST(EngineTest, CountsAreTokensTimesTopKInEveryMoeLayer) {
   const auto engine =
