@@ -24,7 +24,7 @@ def muster(*args, stdin="", env=None):
 
 class UsageTest(unittest.TestCase):
     def test_every_command_has_help_with_examples(self):
-        for command in ["run", "inspect", "tokenize", "eval", "doctor"]:
+        for command in ["run", "inspect", "tokenize", "eval", "bench", "doctor"]:
             done = muster(command, "--help")
             self.assertEqual(done.returncode, 0, command)
             self.assertIn("Examples:", done.stdout)
@@ -43,7 +43,8 @@ class UsageTest(unittest.TestCase):
     def test_bad_values_are_usage_errors(self):
         for args in [("run", "--tokens", "1,x"), ("run", "--temp", "-1", "-p", "x"), ("run", "-n", "-5", "-p", "x"),
                      ("run", "-p", "x", "-f", "y"), ("run", "--isa", "mmx", "-p", "x"),
-                     ("run", "--logit-bias", "7", "-p", "x")]:
+                     ("run", "--logit-bias", "7", "-p", "x"), ("bench", "-p", "0", "-n", "0"), ("bench", "-r", "0"),
+                     ("bench", "-p", "1,x"), ("bench", "-d", str(1 << 27))]:
             done = muster(*args)
             self.assertEqual(done.returncode, 2, f"{args}: {done.stderr}")
             self.assertNotEqual(done.stderr, "")
@@ -94,6 +95,27 @@ class GoldenModelTest(unittest.TestCase):
         self.assertAlmostEqual(parameters["share"], parameters["nominal_share"], places=12)
         for layer in report["routing"]["layers"]:
             self.assertEqual(sum(layer["counts"]), layer["tokens"] * layer["top_k"])
+
+    def test_bench_measures_each_member_of_each_list_with_each(self):
+        done = muster("bench", "-q", "-p", "8,16", "-n", "3", "-d", "20,0", "-t", "1,2", "-r", "2", "--json", self.MODEL)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "")
+        tests = json.loads(done.stdout)["tests"]
+        self.assertEqual([(t["num_threads"], t["depth"], t["test"]) for t in tests],
+                         [(threads, depth, test) for threads in (1, 2) for depth in (0, 20)
+                          for test in ("pp8", "pp16", "tg3")])
+        for test in tests:
+            speed = test["tokens_per_second"]
+            self.assertEqual(sorted(speed["samples"]), [speed["least"], speed["most"]])
+            self.assertAlmostEqual(speed["median"], sum(speed["samples"]) / 2, delta=1e-6 * speed["median"])
+            for s, per_second in zip(test["seconds"], speed["samples"]):
+                self.assertAlmostEqual(s * per_second, test["num_tokens"], delta=1e-6 * test["num_tokens"])
+
+    def test_bench_prints_a_table_on_stdout_and_progress_on_stderr(self):
+        done = muster("bench", "-r", "1", "-n", "2", "-p", "8", self.MODEL)
+        rows = [line for line in done.stdout.splitlines() if line.startswith("| pp8") or line.startswith("| tg2")]
+        self.assertEqual(len(rows), 2, done.stdout)
+        self.assertIn("pp8 behind 0", done.stderr)
 
     def test_a_model_without_a_tokenizer_says_so(self):
         done = muster("run", self.MODEL, "-p", "text")

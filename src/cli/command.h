@@ -24,6 +24,7 @@ void AddRunCommand(CLI::App& app, Outcome& outcome);
 void AddInspectCommand(CLI::App& app, Outcome& outcome);
 void AddTokenizeCommand(CLI::App& app, Outcome& outcome);
 void AddEvalCommand(CLI::App& app, Outcome& outcome);
+void AddBenchCommand(CLI::App& app, Outcome& outcome);
 void AddDoctorCommand(CLI::App& app, Outcome& outcome);
 
 // Prints "muster: message" on stderr and returns the exit code that fits.

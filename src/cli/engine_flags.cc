@@ -10,10 +10,17 @@
 
 namespace muster::cli {
 
-void AddEngineFlags(CLI::App& command, EngineFlags& flags) {
+void AddModelFlags(CLI::App& command, EngineFlags& flags) {
   command.add_option("model", flags.model,
                      "A .gguf file, a .safetensors file or a folder; none: the "
                      "demo model");
+  command.add_option("--isa", flags.isa,
+                     "Force an instruction set: avx2, avx512, avx512vnni");
+  command.add_flag("-q,--quiet", flags.quiet, "Print nothing but the result");
+}
+
+void AddEngineFlags(CLI::App& command, EngineFlags& flags) {
+  AddModelFlags(command, flags);
   command
       .add_option("-t,--threads", flags.num_threads,
                   "Threads; 0: every core that this process may use")
@@ -33,11 +40,13 @@ void AddEngineFlags(CLI::App& command, EngineFlags& flags) {
   command
       .add_option("--kv", flags.kv_type,
                   "How keys and values are kept: f32, f16 or q8")
-      ->check(CLI::IsMember({"f32", "f16", "q8"}))
+      ->check(CLI::IsMember(kKvNames))
       ->capture_default_str();
-  command.add_option("--isa", flags.isa,
-                     "Force an instruction set: avx2, avx512, avx512vnni");
-  command.add_flag("-q,--quiet", flags.quiet, "Print nothing but the result");
+}
+
+kernels::KvType KvTypeOf(const std::string& name) {
+  if (name == "f32") return kernels::KvType::kF32;
+  return name == "q8" ? kernels::KvType::kQ8 : kernels::KvType::kF16;
 }
 
 Result<OpenedModel> OpenModel(const EngineFlags& flags) {
@@ -59,9 +68,7 @@ Result<OpenedModel> OpenModel(const EngineFlags& flags) {
         .num_threads = flags.num_threads,
         .context_length = flags.context_length,
         .chunk_tokens = flags.chunk_tokens,
-        .kv_type = flags.kv_type == "f32"  ? kernels::KvType::kF32
-                   : flags.kv_type == "q8" ? kernels::KvType::kQ8
-                                           : kernels::KvType::kF16};
+        .kv_type = KvTypeOf(flags.kv_type)};
     ASSIGN_OR_RETURN(opened.engine,
                      runtime::Engine::Load(opened.files, options, &progress));
   }

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "formats/model_files.h"
@@ -22,6 +23,15 @@ struct EngineFlags {
 };
 
 void AddEngineFlags(CLI::App& command, EngineFlags& flags);
+
+// Of these, only the model, --isa and --quiet: for a command that takes the
+// others as lists.
+void AddModelFlags(CLI::App& command, EngineFlags& flags);
+
+// The names that --kv takes.
+inline const std::vector<std::string> kKvNames = {"f32", "f16", "q8"};
+// REQUIRES: `name` is one of them.
+kernels::KvType KvTypeOf(const std::string& name);
 
 struct OpenedModel {
   formats::ModelFiles files;

@@ -104,6 +104,7 @@ int Main(int argc, char** argv) {
   AddInspectCommand(app, outcome);
   AddTokenizeCommand(app, outcome);
   AddEvalCommand(app, outcome);
+  AddBenchCommand(app, outcome);
   AddDoctorCommand(app, outcome);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,120 @@
+// muster bench: how fast a model is here.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/bench/measure.h"
+#include "cli/bench/plan.h"
+#include "cli/bench/report.h"
+#include "cli/command.h"
+#include "cli/demo_model.h"
+#include "cli/print_json.h"
+#include "cli/progress_bar.h"
+#include "model/config_reader.h"
+
+namespace muster::cli {
+namespace {
+
+// Before the weights are read: a plan that makes no sense should not cost the
+// wait.
+Result<BenchPlan> PlanFor(const BenchFlags& flags) {
+  ASSIGN_OR_RETURN(const std::string path, ModelOrDemo(flags.engine.model));
+  ASSIGN_OR_RETURN(const auto files, formats::OpenModelFiles(path));
+  ASSIGN_OR_RETURN(const auto read, model::ReadConfig(files));
+  return MakePlan(flags, read.config);
+}
+
+// The weights, without an engine: each measurement makes its own.
+Result<OpenedModel> OpenWeights(const BenchFlags& flags) {
+  EngineFlags engine = flags.engine;
+  engine.num_threads = flags.num_threads.front();
+  engine.context_length = 1;
+  return OpenModel(engine);
+}
+
+Result<std::vector<Measurement>> MeasureWithBar(
+    const BenchFlags& flags, const BenchPlan& plan,
+    const std::shared_ptr<const runtime::LoadedModel>& model) {
+  std::atomic<uint64_t> done{0}, total{plan.num_tokens()};
+  std::unique_ptr<ProgressBar> bar;
+  if (!flags.engine.quiet) {
+    bar = std::make_unique<ProgressBar>("measuring", done, total, false);
+  }
+  return Measure(model, plan, done, [&](const Measurement& m) {
+    if (!flags.engine.quiet) {
+      fmt::print(stderr, "\r{}\n", MeasurementLine(m));
+    }
+  });
+}
+
+Status Run(const BenchFlags& flags) {
+  ASSIGN_OR_RETURN(const BenchPlan plan, PlanFor(flags));
+  ASSIGN_OR_RETURN(const OpenedModel opened, OpenWeights(flags));
+  const auto model = opened.engine->shared_model();
+  ASSIGN_OR_RETURN(const auto measurements, MeasureWithBar(flags, plan, model));
+  const BenchSubject subject = {.path = opened.files.path,
+                                .file_bytes = opened.files.size_bytes,
+                                .load_seconds = opened.load_seconds,
+                                .model = model.get()};
+  if (flags.json) {
+    PrintJson(BenchJson(subject, measurements));
+  } else {
+    fmt::print("{}", BenchTable(subject, measurements));
+  }
+  return {};
+}
+
+// Options that take lists: "-p 128,512" or "-p 128 -p 512".
+void AddListFlags(CLI::App& command, BenchFlags& flags) {
+  const auto add = [&command](const char* name, auto& list, const char* help) {
+    return command.add_option(name, list, help)
+        ->delimiter(',')
+        ->allow_extra_args(false)  // what follows the list is the model
+        ->capture_default_str();
+  };
+  add("-p,--prompt", flags.prompt_tokens, "Prompt tokens to time; 0: none")
+      ->check(CLI::Range(0, 1 << 28));
+  add("-n,--generate", flags.generated_tokens,
+      "Tokens to time one by one; 0: none")
+      ->check(CLI::Range(0, 1 << 28));
+  add("-d,--depth", flags.depths,
+      "Tokens that are in the context before the timing starts")
+      ->check(CLI::Range(0, 1 << 28));
+  add("-t,--threads", flags.num_threads,
+      "Threads; 0: every core that this process may use")
+      ->check(CLI::Range(0, 1024));
+  add("--chunk", flags.chunks, "Prompt tokens a step")
+      ->check(CLI::Range(1, 1 << 20));
+  add("--kv", flags.kv_types, "How keys and values are kept: f32, f16 or q8")
+      ->check(CLI::IsMember(kKvNames));
+}
+
+}  // namespace
+
+void AddBenchCommand(CLI::App& app, Outcome& outcome) {
+  auto flags = std::make_shared<BenchFlags>();
+  CLI::App* command = app.add_subcommand(
+      "bench", "Time prompts and generation: tokens a second");
+  AddModelFlags(*command, flags->engine);
+  AddListFlags(*command, *flags);
+  command
+      ->add_option("-r,--repetitions", flags->repetitions,
+                   "How often each is timed; all count, the median is shown")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  command->add_flag("--json", flags->json, "Print JSON, with every sample");
+  command->footer(
+      "pp512 is a prompt of 512 tokens, tg64 are 64 tokens one by one; tokens "
+      "are pseudo-\nrandom and the same in every run. Lists are combined: each "
+      "member with each.\n"
+      "Examples:\n"
+      "  muster bench model.gguf\n"
+      "  muster bench model.gguf -p 128,512 -n 32 -d 0,4096,16384\n"
+      "  muster bench model.gguf -p 0 -t 1,2,4 --json");
+  command->callback([flags, &outcome] {
+    const Status status = Run(*flags);
+    if (!status.ok()) outcome.exit_code = Fail(status);
+  });
+}
+
+}  // namespace muster::cli
