@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "tensor/panels.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/activations.cc"
@@ -14,14 +15,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace muster::kernels::HWY_NAMESPACE {
 
-// One group of 32. Plain loops: the compiler vectorises them for the target,
-// and none of the operations depends on the order.
-HWY_INLINE float QuantizeGroup(const float* HWY_RESTRICT x,
-                               int8_t* HWY_RESTRICT q,
-                               int16_t* HWY_RESTRICT sums) {
+// Plain loops: the compiler vectorises them for the target, and none of the
+// operations depends on the order.
+HWY_INLINE void QuantizeGroup(const float* HWY_RESTRICT x,
+                              ActivationGroup* HWY_RESTRICT group) {
   float largest = 0;
   float zero = 0;  // NaN once an element is NaN or infinite
-  for (size_t i = 0; i < kActivationGroup; ++i) {
+  for (size_t i = 0; i < kPanelGroup; ++i) {
     const float magnitude = std::fabs(x[i]);
     largest = magnitude > largest ? magnitude : largest;
     zero += x[i] * 0.0f;
@@ -29,32 +29,33 @@ HWY_INLINE float QuantizeGroup(const float* HWY_RESTRICT x,
   const float scale = largest / 127.0f;
   // A scale too small to invert stands for a group of zeros.
   const float inverse = scale > 1e-30f ? 1.0f / scale : 0.0f;
-  int sum[2] = {0, 0};
-  for (size_t half = 0; half < 2; ++half) {
-    for (size_t i = half * 16; i < half * 16 + 16; ++i) {
-      // Adding and taking away 1.5 * 2^23 rounds to nearest even.
-      const float rounded = (x[i] * inverse + 12582912.0f) - 12582912.0f;
-      const int n =
-          static_cast<int>(std::min(127.0f, std::max(-127.0f, rounded)));
-      q[i] = static_cast<int8_t>(n);
-      sum[half] += n;
-    }
-    sums[half] = static_cast<int16_t>(sum[half]);
-  }
   // What is not finite must not vanish: its group becomes NaN as a whole.
-  return (inverse == 0.0f ? 0.0f : scale) + zero;
+  group->scale = (inverse == 0.0f ? 0.0f : scale) + zero;
+  for (size_t i = 0; i < kPanelGroup; ++i) {
+    // Adding and taking away 1.5 * 2^23 rounds to nearest even.
+    const float rounded = (x[i] * inverse + 12582912.0f) - 12582912.0f;
+    group->q[i] = static_cast<int8_t>(
+        static_cast<int>(std::min(127.0f, std::max(-127.0f, rounded))));
+  }
+  int sums[2] = {0, 0};
+  for (size_t i = 0; i < 16; ++i) {
+    sums[0] += group->q[i];
+    sums[1] += group->q[i + 16];
+  }
+  for (size_t half = 0; half < 2; ++half) {
+    group->minus_half_sums[half] = -sums[half];
+    group->half_scaled_sums[half] =
+        group->scale * static_cast<float>(sums[half]);
+  }
+  group->minus_sum = -(sums[0] + sums[1]);
+  group->scaled_sum = group->scale * static_cast<float>(sums[0] + sums[1]);
+  group->unused = 0;
 }
 
-void QuantizeRow(const float* HWY_RESTRICT x, size_t cols, size_t padded_cols,
-                 int8_t* HWY_RESTRICT q, float* HWY_RESTRICT scales,
-                 int16_t* HWY_RESTRICT sums) {
-  for (size_t i = 0; i < cols; i += kActivationGroup) {
-    const float scale = QuantizeGroup(x + i, q + i, sums + i / 16);
-    scales[i / 16] = scales[i / 16 + 1] = scale;
+void QuantizeRow(const float* x, size_t cols, ActivationGroup* groups) {
+  for (size_t i = 0; i < cols / kPanelGroup; ++i) {
+    QuantizeGroup(x + i * kPanelGroup, groups + i);
   }
-  std::memset(q + cols, 0, padded_cols - cols);
-  std::fill(scales + cols / 16, scales + padded_cols / 16, 0.0f);
-  std::fill(sums + cols / 16, sums + padded_cols / 16, int16_t{0});
 }
 
 }  // namespace muster::kernels::HWY_NAMESPACE
@@ -65,41 +66,38 @@ namespace muster::kernels {
 
 HWY_EXPORT(QuantizeRow);
 
-namespace {
+bool ReadsQuantized(DType weight_type) { return HasPanels(weight_type); }
 
-template <class T>
-T* Room(AlignedBuffer& buffer, size_t count) {
-  if (buffer.size_bytes() < count * sizeof(T)) {
-    buffer = AlignedBuffer(count * sizeof(T));
-  }
-  return reinterpret_cast<T*>(buffer.data());
+void QuantizeGroups(const float* x, size_t cols, ActivationGroup* groups) {
+  CHECK_EQ(cols % kPanelGroup, 0u);
+  HWY_DYNAMIC_DISPATCH(QuantizeRow)(x, cols, groups);
 }
 
-}  // namespace
-
-bool ReadsQuantized(DType weight_type) {
-  return Traits(weight_type).block_elements > 1;
+ActivationView Activations::Reserve(size_t num_rows, size_t cols) {
+  CHECK_EQ(cols % kPanelGroup, 0u);
+  // The shortest block of a panel is two groups.
+  const size_t num_groups = (cols / kPanelGroup + 1) / 2 * 2;
+  const size_t size_bytes = num_rows * num_groups * sizeof(ActivationGroup);
+  if (groups_.size_bytes() < size_bytes) groups_ = AlignedBuffer(size_bytes);
+  if (num_groups != cols / kPanelGroup) {
+    for (size_t row = 0; row < num_rows; ++row) {
+      groups()[(row + 1) * num_groups - 1] = {};
+    }
+  }
+  return {.groups = groups(),
+          .num_rows = num_rows,
+          .cols = cols,
+          .num_groups = num_groups};
 }
 
 ActivationView Activations::Set(const float* x, size_t num_rows, size_t cols,
                                 bool quantize, ThreadPool& pool) {
-  ActivationView view{.x = x, .num_rows = num_rows, .cols = cols};
-  if (!quantize) return view;
-  CHECK_EQ(cols % kActivationGroup, 0u);
-  const size_t padded =
-      (cols + kActivationBlock - 1) / kActivationBlock * kActivationBlock;
-  int8_t* q = Room<int8_t>(q_, num_rows * padded);
-  float* scales = Room<float>(scales_, num_rows * padded / 16);
-  int16_t* sums = Room<int16_t>(sums_, num_rows * padded / 16);
-  const auto quantize_row = HWY_DYNAMIC_DISPATCH(QuantizeRow);
+  if (!quantize) return {.x = x, .num_rows = num_rows, .cols = cols};
+  ActivationView view = Reserve(num_rows, cols);
   pool.ForEach(num_rows, [&](size_t row) {
-    quantize_row(x + row * cols, cols, padded, q + row * padded,
-                 scales + row * padded / 16, sums + row * padded / 16);
+    QuantizeGroups(x + row * cols, cols, groups() + row * view.num_groups);
   });
-  view.q = q;
-  view.scales = scales;
-  view.sums = sums;
-  view.padded_cols = padded;
+  view.x = x;
   return view;
 }
 

@@ -16,7 +16,6 @@
 #include "hwy/highway.h"
 
 #include "kernels/simd.h"
-#include "kernels/unpack.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace muster::kernels::HWY_NAMESPACE {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "kernels/pack_panels.h"
 #include "tensor/blocks.h"
 #include "tensor/float16.h"
 
@@ -239,6 +240,10 @@ void Dequantize(DType type, const std::byte* blocks, size_t n, float* out) {
 
 void DequantizeRow(const WeightView& w, size_t row, float* out) {
   CHECK_LT(row, w.rows);
+  if (w.layout == Layout::kPanels) {
+    return DequantizePanelRow(w.type, w.panel(row / kPanelRows),
+                              row % kPanelRows, w.cols, out);
+  }
   Dequantize(w.type, w.row(row), w.cols, out);
   if (w.scales == nullptr) return;
   const size_t tiles = (w.cols + w.scale_tile_cols - 1) / w.scale_tile_cols;

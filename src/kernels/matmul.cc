@@ -1,181 +1,208 @@
 #include "kernels/matmul.h"
 
 #include <algorithm>
-#include <numeric>
+#include <array>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "kernels/dequantize.h"
 #include "kernels/row_task.h"
+#include "kernels/scratch.h"
+#include "kernels/with_dtype.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/matmul.cc"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
 
-#include "kernels/dot.h"
+#include "kernels/float_dot.h"
+#include "kernels/panel_dot.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace muster::kernels::HWY_NAMESPACE {
 
-// Tokens whose sums are kept in registers while a row's tiles pass by.
-inline constexpr size_t kTokenBlock = 4;
+// ---- Quantised weights ----
 
-// kTokens products of one row whose tiles are unpacked.
-template <bool kSigned, bool kHasMins, size_t kTokens>
-HWY_INLINE void DotTiles(const Tile* tiles, size_t num_tiles,
-                         const RowTask& task, size_t first) {
-  TileSum sums[kTokens];
-  const int8_t* q[kTokens];
-  const float* scales[kTokens];
-  const int16_t* x_sums[kTokens];
-  for (size_t i = 0; i < kTokens; ++i) {
-    const size_t row = task.tokens[first + i];
-    q[i] = task.x->q + row * task.x->padded_cols;
-    scales[i] = task.x->scales + row * task.x->padded_cols / 16;
-    x_sums[i] = task.x->sums + row * task.x->padded_cols / 16;
-    sums[i] = ZeroSum();
+// Calls fn(std::integral_constant<size_t, n>()). REQUIRES: 1 <= n <= kMax.
+template <size_t kMax, class Fn>
+HWY_INLINE void WithConstant(size_t n, const Fn& fn) {
+  if constexpr (kMax > 1) {
+    if (n < kMax) return WithConstant<kMax - 1>(n, fn);
   }
-  for (size_t t = 0; t < num_tiles; ++t) {
-    for (size_t i = 0; i < kTokens; ++i) {
-      DotTile<kSigned, kHasMins>(tiles[t], q[i] + t * 256, scales[i] + t * 16,
-                                 x_sums[i] + t * 16, sums[i]);
+  fn(std::integral_constant<size_t, kMax>());
+}
+
+// Rows [begin, end) of a panel's 16 results to where they belong.
+HWY_INLINE void CopyResults(const float* panel_out, size_t begin, size_t end,
+                            float* out) {
+  for (size_t r = begin; r < end; ++r) out[r - begin] = panel_out[r];
+}
+
+template <DType kType>
+void OneToken(const WeightView& w, size_t row_begin, size_t row_end,
+              const RowTask& task) {
+  constexpr PanelFormat kFormat = PanelFormatOf(kType);
+  const size_t num_blocks = (w.cols + kFormat.span - 1) / kFormat.span;
+  const ActivationGroup* x = task.x->row(task.tokens[0]);
+  for (size_t row = row_begin; row < row_end; row += kPanelRows) {
+    const size_t count = std::min(kPanelRows, row_end - row);
+    float* out = task.out + (row - row_begin);
+    const std::byte* panel = w.panel(row / kPanelRows);
+    if (count == kPanelRows) {
+      DotPanel<kType>(panel, num_blocks, x, out);
+    } else {
+      alignas(64) float all[kPanelRows];
+      DotPanel<kType>(panel, num_blocks, x, all);
+      CopyResults(all, 0, count, out);
     }
   }
-  for (size_t i = 0; i < kTokens; ++i) {
-    task.out[(first + i) * task.out_stride] = Finish(sums[i], kHasMins);
-  }
 }
 
-// One token: each tile is used where it is unpacked.
-template <DType kType>
-HWY_INLINE float DotRowOnce(const std::byte* row, size_t cols,
-                            const ActivationView& x, size_t token) {
-  constexpr bool kMins = HasMins(kType);
-  const int8_t* q = x.q + token * x.padded_cols;
-  const float* scales = x.scales + token * x.padded_cols / 16;
-  const int16_t* x_sums = x.sums + token * x.padded_cols / 16;
-  Tile tile;
-  TileSum sum = ZeroSum();
-  for (size_t t = 0; t * 256 < cols; ++t) {
-    UnpackTileOfRow<kType>(row, t, cols, tile);
-    DotTile<!kMins, kMins>(tile, q + t * 256, scales + t * 16, x_sums + t * 16,
-                           sum);
-  }
-  return Finish(sum, kMins);
-}
-
-template <DType kType>
-void QuantizedRows(const WeightView& w, size_t row_begin, size_t row_end,
-                   RowTask task) {
-  constexpr bool kMins = HasMins(kType);
-  const size_t row_bytes = w.row_bytes();
-  const std::byte* row = w.data + row_begin * row_bytes;
-  float* const out = task.out;
-  if (task.num_tokens == 1) {
-    for (size_t r = row_begin; r < row_end; ++r, row += row_bytes) {
-      out[r - row_begin] =
-          DotRowOnce<kType>(row, w.cols, *task.x, task.tokens[0]);
+// The products of a panel with up to kTokenBlock packed tokens. Not inlined:
+// types that are made alike share it.
+template <int kBits, size_t kTokens, size_t kScales, bool kHasMins>
+MUSTER_KERNELS_OPAQUE void OneBlock(const UnpackedGroup<kScales, kHasMins>* w,
+                                    size_t num_groups, const std::byte* packed,
+                                    size_t num_rows, float* out,
+                                    size_t out_stride) {
+  const auto* x = reinterpret_cast<const TokenGroup<kTokens, kScales>*>(packed);
+  if (num_rows == kPanelRows) {
+    for (size_t part = 0; part < kNumParts; ++part) {
+      DotUnpackedPart<kBits, kTokens>(w, num_groups, part, x, out, out_stride);
     }
     return;
   }
-  const size_t num_tiles = (w.cols + 255) / 256;
-  std::vector<Tile> tiles(num_tiles);
-  for (size_t r = row_begin; r < row_end; ++r, row += row_bytes) {
-    for (size_t t = 0; t < num_tiles; ++t) {
-      UnpackTileOfRow<kType>(row, t, w.cols, tiles[t]);
-    }
-    task.out = out + (r - row_begin);
-    size_t i = 0;
-    for (; i + kTokenBlock <= task.num_tokens; i += kTokenBlock) {
-      DotTiles<!kMins, kMins, kTokenBlock>(tiles.data(), num_tiles, task, i);
-    }
-    for (; i < task.num_tokens; ++i) {
-      DotTiles<!kMins, kMins, 1>(tiles.data(), num_tiles, task, i);
-    }
+  alignas(64) float all[kTokens * kPanelRows];
+  for (size_t part = 0; part < kNumParts; ++part) {
+    DotUnpackedPart<kBits, kTokens>(w, num_groups, part, x, all, kPanelRows);
+  }
+  for (size_t t = 0; t < kTokens; ++t) {
+    CopyResults(all + t * kPanelRows, 0, num_rows, out + t * out_stride);
   }
 }
 
-// The row as floats: where it stands, or decoded into `scratch`.
-const float* FloatRow(const WeightView& w, size_t r, float* scratch) {
-  const std::byte* row = w.row(r);
+// Each panel is unpacked once and meets all tokens, a block of them at a time.
+template <DType kType>
+void ManyTokens(const WeightView& w, size_t row_begin, size_t row_end,
+                const RowTask& task) {
+  using Traits = DotTraits<kType>;
+  constexpr PanelFormat kFormat = PanelFormatOf(kType);
+  constexpr size_t kScales = Traits::kScalesPerGroup;
+  constexpr size_t kTokenBytes = sizeof(TokenGroup<1, kScales>);
+  // Where bytes are multiplied whole, one kernel serves every width.
+  constexpr int kBits = kHasWideDot ? 8 : Traits::kBits;
+  const size_t num_blocks = (w.cols + kFormat.span - 1) / kFormat.span;
+  const size_t num_groups = num_blocks * kFormat.groups_per_block();
+  const size_t unpacked_bytes = num_groups * sizeof(UnpackedGroupOf<kType>);
+  std::byte* scratch = ThreadScratch(
+      Scratch::kMatMul,
+      unpacked_bytes + task.num_tokens * num_groups * kTokenBytes);
+  auto* unpacked = reinterpret_cast<UnpackedGroupOf<kType>*>(scratch);
+  std::byte* packed = scratch + unpacked_bytes;
+
+  const auto each_block = [&](const auto& fn) {
+    for (size_t t = 0; t < task.num_tokens; t += kTokenBlock) {
+      WithConstant<kTokenBlock>(
+          std::min(kTokenBlock, task.num_tokens - t), [&](auto count) {
+            fn(count, t, packed + t * num_groups * kTokenBytes);
+          });
+    }
+  };
+  each_block([&](auto count, size_t t, std::byte* at) {
+    const ActivationGroup* rows[kTokenBlock];
+    for (size_t i = 0; i < count; ++i) {
+      rows[i] = task.x->row(task.tokens[t + i]);
+    }
+    PackTokens(rows, num_groups, Traits::kOffsetLog2,
+               reinterpret_cast<TokenGroup<count, kScales>*>(at));
+  });
+  for (size_t row = row_begin; row < row_end; row += kPanelRows) {
+    UnpackPanel<kType>(w.panel(row / kPanelRows), num_blocks, unpacked);
+    const size_t num_rows = std::min(kPanelRows, row_end - row);
+    each_block([&](auto count, size_t t, const std::byte* at) {
+      OneBlock<kBits, count>(unpacked, num_groups, at, num_rows,
+                             task.out + t * task.out_stride + (row - row_begin),
+                             task.out_stride);
+    });
+  }
+}
+
+void PanelRows(const WeightView& w, size_t row_begin, size_t row_end,
+               const RowTask& task) {
+  WithQuantizedType(w.type, [&](auto constant) {
+    constexpr DType kType = decltype(constant)::value;
+    if (task.num_tokens == 1) {
+      OneToken<kType>(w, row_begin, row_end, task);
+    } else {
+      ManyTokens<kType>(w, row_begin, row_end, task);
+    }
+  });
+}
+
+// ---- Float weights ----
+
+// All tokens with kRows rows.
+template <DType kType, size_t kRows>
+void FloatRowBlock(const std::byte* const* rows, size_t cols,
+                   const RowTask& task, float* out) {
+  for (size_t t = 0; t < task.num_tokens; t += kFloatTokens) {
+    WithConstant<kFloatTokens>(
+        std::min(kFloatTokens, task.num_tokens - t), [&](auto count) {
+          const float* x[kFloatTokens];
+          for (size_t i = 0; i < count; ++i) {
+            x[i] = task.x->x + task.tokens[t + i] * cols;
+          }
+          DotFloatBlock<kType, kRows, count>(
+              rows, x, cols, out + t * task.out_stride, task.out_stride);
+        });
+  }
+}
+
+// row_of(r) gives where row r starts; it is called kFloatRows rows at a time.
+template <DType kType, class RowOf>
+void FloatRows(size_t row_begin, size_t row_end, size_t cols,
+               const RowTask& task, const RowOf& row_of) {
+  for (size_t r = row_begin; r < row_end; r += kFloatRows) {
+    WithConstant<kFloatRows>(
+        std::min(kFloatRows, row_end - r), [&](auto count) {
+          const std::byte* rows[kFloatRows];
+          for (size_t i = 0; i < count; ++i) rows[i] = row_of(r + i, i);
+          FloatRowBlock<kType, count>(rows, cols, task,
+                                      task.out + (r - row_begin));
+        });
+  }
+}
+
+void PlainRows(const WeightView& w, size_t row_begin, size_t row_end,
+               const RowTask& task) {
+  const auto in_place = [&](size_t r, size_t) { return w.row(r); };
   switch (w.type) {
     case DType::kF32:
-      return reinterpret_cast<const float*>(row);
+      return FloatRows<DType::kF32>(row_begin, row_end, w.cols, task, in_place);
     case DType::kF16:
-    case DType::kBF16: {
-      const auto* words = reinterpret_cast<const uint16_t*>(row);
-      size_t c = 0;
-      for (; c + 16 <= w.cols; c += 16) {
-        Store16(w.type == DType::kF16 ? LoadF16x16(words + c)
-                                      : LoadBF16x16(words + c),
-                scratch + c);
-      }
-      for (; c < w.cols; ++c) {
-        scratch[c] =
-            w.type == DType::kF16 ? F16ToF32(words[c]) : BF16ToF32(words[c]);
-      }
-      return scratch;
-    }
+      return FloatRows<DType::kF16>(row_begin, row_end, w.cols, task, in_place);
+    case DType::kBF16:
+      return FloatRows<DType::kBF16>(row_begin, row_end, w.cols, task,
+                                     in_place);
     default:
-      DequantizeRow(w, r, scratch);
-      return scratch;
+      break;
   }
-}
-
-void FloatRows(const WeightView& w, size_t row_begin, size_t row_end,
-               const RowTask& task) {
-  std::vector<float> scratch(w.type == DType::kF32 ? 0 : w.cols);
-  for (size_t r = row_begin; r < row_end; ++r) {
-    const float* row = FloatRow(w, r, scratch.data());
-    for (size_t i = 0; i < task.num_tokens; ++i) {
-      task.out[i * task.out_stride + (r - row_begin)] =
-          DotFloats(row, task.x->x + task.tokens[i] * w.cols, w.cols);
-    }
-  }
+  auto* decoded = reinterpret_cast<float*>(
+      ThreadScratch(Scratch::kMatMul, kFloatRows * w.cols * sizeof(float)));
+  FloatRows<DType::kF32>(
+      row_begin, row_end, w.cols, task, [&](size_t r, size_t i) {
+        DequantizeRow(w, r, decoded + i * w.cols);
+        return reinterpret_cast<const std::byte*>(decoded + i * w.cols);
+      });
 }
 
 void Rows(const WeightView& w, size_t begin, size_t end, const RowTask& task) {
-  switch (w.type) {
-    case DType::kQ4_0:
-      return QuantizedRows<DType::kQ4_0>(w, begin, end, task);
-    case DType::kQ4_1:
-      return QuantizedRows<DType::kQ4_1>(w, begin, end, task);
-    case DType::kQ5_0:
-      return QuantizedRows<DType::kQ5_0>(w, begin, end, task);
-    case DType::kQ5_1:
-      return QuantizedRows<DType::kQ5_1>(w, begin, end, task);
-    case DType::kQ8_0:
-      return QuantizedRows<DType::kQ8_0>(w, begin, end, task);
-    case DType::kQ2_K:
-      return QuantizedRows<DType::kQ2_K>(w, begin, end, task);
-    case DType::kQ3_K:
-      return QuantizedRows<DType::kQ3_K>(w, begin, end, task);
-    case DType::kQ4_K:
-      return QuantizedRows<DType::kQ4_K>(w, begin, end, task);
-    case DType::kQ5_K:
-      return QuantizedRows<DType::kQ5_K>(w, begin, end, task);
-    case DType::kQ6_K:
-      return QuantizedRows<DType::kQ6_K>(w, begin, end, task);
-    case DType::kIQ4_NL:
-      return QuantizedRows<DType::kIQ4_NL>(w, begin, end, task);
-    case DType::kIQ4_XS:
-      return QuantizedRows<DType::kIQ4_XS>(w, begin, end, task);
-    case DType::kMXFP4:
-      return QuantizedRows<DType::kMXFP4>(w, begin, end, task);
-    case DType::kF32:
-    case DType::kF16:
-    case DType::kBF16:
-    case DType::kF8E4M3:
-      return FloatRows(w, begin, end, task);
-    case DType::kF64:
-    case DType::kI8:
-    case DType::kI16:
-    case DType::kI32:
-    case DType::kI64:
-      break;
+  if (HasPanels(w.type)) {
+    PanelRows(w, begin, end, task);
+  } else {
+    PlainRows(w, begin, end, task);
   }
-  CHECK(false);
 }
 
 }  // namespace muster::kernels::HWY_NAMESPACE
@@ -190,7 +217,12 @@ void MatMulRows(const WeightView& w, size_t row_begin, size_t row_end,
                 const ActivationView& x, std::span<const uint32_t> tokens,
                 float* out, size_t out_stride) {
   CHECK_EQ(w.cols, x.cols);
-  CHECK(!ReadsQuantized(w.type) || x.q != nullptr);
+  CHECK_EQ(row_begin % kRowGrain, 0u);
+  if (HasPanels(w.type)) {
+    CHECK(w.layout == Layout::kPanels && x.groups != nullptr);
+  } else {
+    CHECK(x.x != nullptr);
+  }
   if (tokens.empty()) return;
   HWY_DYNAMIC_DISPATCH(Rows)
   (w, row_begin, row_end,

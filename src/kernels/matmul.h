@@ -1,9 +1,9 @@
-// y = W x for stored weights, straight on their blocks.
+// y = W x for stored weights: quantised ones in panels, float ones in rows.
 //
 // Every output element is one dot product whose order of additions is defined
-// by `cols` and the weight type alone: the result has the same bits whatever
-// the number of tokens, the split over threads, or the instruction set (AVX2 or
-// AVX-512).
+// by `cols` and the weight type alone (panel_dot.h, float_dot.h): the result
+// has the same bits whatever the number of tokens, the split over threads, or
+// the instruction set; for quantised weights the plain reference included.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,15 @@
 
 namespace muster::kernels {
 
+// Rows are split over threads at multiples of this.
+inline constexpr size_t kRowGrain = kPanelRows;
+
 // out[i * out_stride + r - row_begin] =
 //     sum over c of W[r, c] * x[tokens[i], c]
 // for r in [row_begin, row_end) and every i; `tokens` are row numbers of `x`.
 // One thread's share of a product. Thread-safe.
-// REQUIRES: w.cols == x.cols; x is quantised if ReadsQuantized(w.type).
+// REQUIRES: w.cols == x.cols; row_begin is a multiple of kRowGrain. Quantised
+// weights are in panels and x has groups; float weights read x.x.
 void MatMulRows(const WeightView& w, size_t row_begin, size_t row_end,
                 const ActivationView& x, std::span<const uint32_t> tokens,
                 float* out, size_t out_stride);

@@ -17,6 +17,7 @@
 #include <limits>
 
 #include "hwy/highway.h"
+#include "tensor/float16.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace muster::kernels::HWY_NAMESPACE {
@@ -38,6 +39,14 @@ HWY_INLINE F32x16 EachPart(const Fn& fn) {
   F32x16 out;
   for (size_t i = 0; i < kParts; ++i) out.part[i] = fn(i);
   return out;
+}
+
+HWY_INLINE float HalfToFloat(uint16_t half) {
+#if HWY_TARGET <= HWY_AVX2
+  return _cvtsh_ss(half);
+#else
+  return F16ToF32(half);
+#endif
 }
 
 HWY_INLINE F32x16 Zero16() {

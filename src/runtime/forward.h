@@ -48,11 +48,26 @@ class Forward {
   void Attend(size_t layer, std::span<const BatchRow> batch);
   void FeedForward(size_t layer, const StepRecord& record);
   void Route(size_t layer, const StepRecord& record);
-  void RunRoutedExperts(size_t layer);
-  void CountProducts();
+  // Results of gate and up, in the forms that the down products read.
+  struct Inner {
+    kernels::ActivationView view;
+    float* x = nullptr;
+    kernels::ActivationGroup* groups = nullptr;
+  };
+  static Inner MakeInner(size_t num_rows, size_t cols, bool quantized,
+                         bool floats, kernels::Activations& activations,
+                         std::vector<float>& buffer);
+  static kernels::GatedProduct Gated(const model::ExpertWeights& expert,
+                                     const kernels::ActivationView& x,
+                                     std::span<const uint32_t> tokens,
+                                     const Inner& inner, size_t first_row);
+  static bool ReadsQuantizedIn(const model::ExpertWeights& expert);
+  void GateAndUp(size_t layer);
+  void SumExpertsOfOneRow(size_t layer);
+  void SumExpertsOfRows(size_t layer);
+  void CountParameters(const model::ExpertWeights& expert, size_t num_tokens);
   // The row numbers 0 .. count - 1. Valid until a call with a larger count.
   std::span<const uint32_t> FirstRows(size_t count);
-  void AddSharedExpert(size_t layer);
   void Head(std::span<const BatchRow> batch, float* logits);
 
   void Normalize(const float* scale);  // hidden_ -> normed_, all rows
@@ -66,6 +81,7 @@ class Forward {
   kernels::ProductRunner products_;
   kernels::Activations activations_;        // of normed_ or attention output
   kernels::Activations inner_activations_;  // of experts' inner vectors
+  kernels::Activations shared_activations_;
   size_t num_rows_ = 0;
   uint64_t routed_parameters_ = 0;  // weights times tokens, of this step
 
@@ -80,9 +96,14 @@ class Forward {
   routing::ExpertGroups groups_;
   std::vector<uint32_t> pair_of_slot_;  // [rows, top_k] -> row of expert_out_
   std::vector<float> router_logits_;    // [rows, num_experts]
-  std::vector<float> gate_, up_;        // [pairs, ff_dim]
-  std::vector<float> expert_out_;       // [pairs, model_dim]
+  std::vector<float> shared_scale_;     // [rows]
+  Inner expert_inner_, shared_inner_;   // [pairs or rows, ff_dim]
+  std::vector<float> inner_floats_, shared_floats_;  // their floats, if any
+  std::vector<float> expert_out_;                    // [pairs, model_dim]
+  std::vector<float> shared_out_;                    // [rows, model_dim]
   std::vector<kernels::Product> product_list_;
+  std::vector<kernels::GatedProduct> gated_list_;
+  std::vector<kernels::WeightedProduct> term_list_;
 };
 
 }  // namespace muster::runtime

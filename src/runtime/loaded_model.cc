@@ -12,6 +12,8 @@
 #include "base/units.h"
 #include "io/file.h"
 #include "kernels/dequantize.h"
+#include "kernels/pack_panels.h"
+#include "kernels/scratch.h"
 
 namespace muster::runtime {
 namespace {
@@ -21,7 +23,7 @@ using model::MatrixRef;
 using model::ScaleRef;
 
 constexpr size_t kTensorAlignment = 64;  // bytes: a cache line, a vector
-constexpr size_t kReadBytes = size_t{4} << 20;
+constexpr size_t kReadBytes = size_t{1} << 20;
 
 size_t AlignUp(size_t n) {
   return (n + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
@@ -44,7 +46,11 @@ class Loader {
     loaded_ = loaded;
     blocks_used_ = floats_used_ = 0;
     model::ModelWeights weights;
-    weights.token_embedding = Matrix(index_.token_embedding);
+    // Rows are looked up in the embedding; only as the output head is it
+    // multiplied with.
+    weights.token_embedding = index_.output.present()
+                                  ? MatrixInRows(index_.token_embedding)
+                                  : Matrix(index_.token_embedding);
     weights.output_norm = Vector(index_.output_norm);
     weights.output = index_.output.present() ? Matrix(index_.output)
                                              : weights.token_embedding;
@@ -84,9 +90,9 @@ class Loader {
     uint64_t offset = 0;
     size_t size_bytes = 0;
     std::byte* dst = nullptr;
-    // Not kF32: decode to floats at dst after reading.
-    DType decode_from = DType::kF32;
-    size_t num_elements = 0;
+    enum class Then : uint8_t { kKeep, kDecode, kPack } then = Then::kKeep;
+    DType type = DType::kF32;
+    size_t rows = 0, cols = 0;  // of what was read, when it is not kept
   };
 
   model::LayerWeights Layer(const LayerRefs& refs) {
@@ -117,8 +123,22 @@ class Loader {
             .down = Matrix(refs.down)};
   }
 
-  // As the file has it.
+  // In the layout that products read.
   WeightView Matrix(const MatrixRef& ref) {
+    if (!ref.present()) return {};
+    if (!HasPanels(ref.type)) return MatrixInRows(ref);
+    WeightView view{.type = ref.type,
+                    .layout = Layout::kPanels,
+                    .rows = ref.rows,
+                    .cols = ref.cols};
+    std::byte* dst = TakeBlocks(view.size_bytes());
+    view.data = dst;
+    PlanPacking(ref, dst);
+    return view;
+  }
+
+  // As the file has it.
+  WeightView MatrixInRows(const MatrixRef& ref) {
     if (!ref.present()) return {};
     WeightView view{.type = ref.type, .rows = ref.rows, .cols = ref.cols};
     std::byte* dst = TakeBlocks(ref.size_bytes());
@@ -158,8 +178,10 @@ class Loader {
                       .offset = offset,
                       .size_bytes = SizeBytes(type, num_elements),
                       .dst = dst,
-                      .decode_from = type,
-                      .num_elements = num_elements});
+                      .then = ReadTask::Then::kDecode,
+                      .type = type,
+                      .rows = 1,
+                      .cols = num_elements});
     return reinterpret_cast<const float*>(dst);
   }
 
@@ -181,16 +203,46 @@ class Loader {
     }
   }
 
+  // Some panels a task.
+  void PlanPacking(const MatrixRef& ref, std::byte* dst) {
+    if (loaded_ == nullptr) return;
+    const size_t row_bytes = SizeBytes(ref.type, ref.cols);
+    const size_t panels =
+        std::max<size_t>(1, kReadBytes / (kPanelRows * row_bytes));
+    for (size_t p = 0; p < NumPanels(ref.rows); p += panels) {
+      const size_t row = p * kPanelRows;
+      const size_t rows = std::min(panels * kPanelRows, ref.rows - row);
+      reads_.push_back({.file = ref.file,
+                        .offset = ref.offset + row * row_bytes,
+                        .size_bytes = rows * row_bytes,
+                        .dst = dst + p * PanelBytes(ref.type, ref.cols),
+                        .then = ReadTask::Then::kPack,
+                        .type = ref.type,
+                        .rows = rows,
+                        .cols = ref.cols});
+    }
+  }
+
   static Status ReadOne(const ReadTask& read,
                         const std::vector<io::File>& files) {
     const io::File& file = files[read.file];
-    if (read.decode_from == DType::kF32) {
+    if (read.then == ReadTask::Then::kKeep) {
       return file.ReadAt(read.offset, {read.dst, read.size_bytes});
     }
-    std::vector<std::byte> blocks(read.size_bytes);
+    const std::span<std::byte> blocks(
+        kernels::ThreadScratch(kernels::Scratch::kLoad, read.size_bytes),
+        read.size_bytes);
     RETURN_IF_ERROR(file.ReadAt(read.offset, blocks));
-    kernels::Dequantize(read.decode_from, blocks.data(), read.num_elements,
-                        reinterpret_cast<float*>(read.dst));
+    if (read.then == ReadTask::Then::kPack) {
+      kernels::PackPanels({.type = read.type,
+                           .data = blocks.data(),
+                           .rows = read.rows,
+                           .cols = read.cols},
+                          read.dst);
+    } else {
+      kernels::Dequantize(read.type, blocks.data(), read.cols,
+                          reinterpret_cast<float*>(read.dst));
+    }
     return {};
   }
 

@@ -1,8 +1,10 @@
 // The blocks that quantised tensors consist of, byte for byte as files have
-// them. Source: ggml's block layouts; IQ4's and MXFP4's code books.
+// them. Source: ggml's block layouts. The code books stand in panels.h.
 #pragma once
 
 #include <cstdint>
+
+#include "tensor/panels.h"
 
 namespace muster {
 
@@ -85,12 +87,6 @@ static_assert(sizeof(BlockMXFP4) == 17 && sizeof(BlockQ2_K) == 84);
 static_assert(sizeof(BlockQ3_K) == 110 && sizeof(BlockQ4_K) == 144);
 static_assert(sizeof(BlockQ5_K) == 176 && sizeof(BlockQ6_K) == 210);
 static_assert(sizeof(BlockIQ4_XS) == 136);
-
-inline constexpr int8_t kIq4Values[16] = {
-    -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-// Twice the E2M1 values, so that they are whole; the scale is halved for it.
-inline constexpr int8_t kMxfp4Values[16] = {0, 1,  2,  3,  4,  6,  8,  12,
-                                            0, -1, -2, -3, -4, -6, -8, -12};
 
 // Scale and min of group g (0..7) of Q4_K and Q5_K, 6 bits each.
 struct ScaleMin {
