@@ -4,7 +4,7 @@
 # Debian 12 and Ubuntu 24.04; uses sudo when not root.
 set -euo pipefail
 
-build=(cmake ninja-build g++ pkg-config python3 libhwy-dev libfmt-dev
+build=(cmake ninja-build g++ pkg-config python3 libhwy-dev libhwloc-dev libfmt-dev
   nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev libsimdjson-dev
   libgtest-dev libgmock-dev)
 check=(clang clang-tidy clang-format llvm)

@@ -1,24 +1,39 @@
 // The compute pool: a fixed set of threads that run one parallel region at a
-// time. Between regions they spin briefly, because the next region of a token
-// is microseconds away, and then sleep, so that an idle engine uses no core.
+// time. It is made for thousands of regions a second of some microseconds each,
+// on cores that may not be ours alone:
+//
+// - The calling thread works too, and a region ends when its tasks have ended.
+//   A worker that is late, asleep or has lost its core finds nothing to do, and
+//   nobody waits for it; one that loses its core in a task delays that task.
+// - Between regions threads spin while that has paid off lately, then sleep
+//   (spin_budget.h). An idle pool uses no core.
+// - With no more threads than processors each has a core of its own, as long as
+//   others do not want that core (core_pin.h); with more, a region wakes only
+//   as many as there are processors.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "base/check.h"
+#include "base/core_pin.h"
+#include "base/cpus.h"
 #include "base/mutex.h"
+#include "base/spin_budget.h"
 
 namespace muster {
 
 class ThreadPool {
  public:
-  // `num_threads` counts the calling thread: 1 starts none.
+  // `num_threads` counts the calling thread: 1 starts none. The workers share
+  // out the processors that the constructing thread may use; no other thread's
+  // affinity changes (but see CallerPin).
   // REQUIRES: num_threads >= 1.
   explicit ThreadPool(size_t num_threads);
   // Waits for the threads to end.
@@ -26,16 +41,17 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  size_t num_threads() const { return workers_.size() + 1; }
+  size_t num_threads() const { return num_workers_ + 1; }
 
   // Calls fn(task) once for each task in [0, num_tasks), spread over the
   // threads; returns when all have ended. Tasks are handed out one by one, in
   // order, so uneven tasks balance. `fn` must not call the pool and must not
   // throw. One caller at a time: others wait for their turn.
+  // REQUIRES: num_tasks < 2^31.
   template <class Fn>
   void ForEach(size_t num_tasks, const Fn& fn) {
     if (num_tasks == 0) return;
-    if (workers_.empty() || num_tasks == 1) {
+    if (num_workers_ == 0 || num_tasks == 1) {
       for (size_t task = 0; task < num_tasks; ++task) fn(task);
       return;
     }
@@ -63,29 +79,68 @@ class ThreadPool {
     });
   }
 
+  // While it lives, the thread that made it is pinned to the core that the pool
+  // leaves to its caller; then it gets the affinity back that it had. For a
+  // series of regions, such as a step of a model: it costs some microseconds.
+  // Does nothing where the pool does not pin, or where the thread may not run
+  // on that core. Lives and dies on one thread; the pool must outlive it.
+  class CallerPin {
+   public:
+    explicit CallerPin(ThreadPool& pool);
+
+   private:
+    std::optional<CorePin> pin_;
+  };
+
  private:
   using TaskFn = void (*)(const void* context, size_t task);
   struct Region {
     TaskFn fn = nullptr;
     const void* context = nullptr;
-    size_t num_tasks = 0;
+    uint32_t num_tasks = 0;
   };
 
   void RunRegion(size_t num_tasks, TaskFn fn, const void* context);
-  void WorkerLoop();
+  void Publish(const Region& region) REQUIRES(caller_mutex_);
+  void WakeSleepers(size_t wanted);
   void RunTasks();
+  void WaitForLastTask() REQUIRES(caller_mutex_);
+  void WorkerLoop(size_t worker);
+  bool HasWork() const;
+  void SleepUntilWork();
 
+  const size_t num_workers_;
+  CpuList cpus_;  // the constructing thread's
+  CpuList pins_;  // a processor a thread, the caller's first; empty: no pinning
+  size_t max_awake_;  // workers that a region wakes: a core for each
+  CoreWatch caller_core_;
   Mutex caller_mutex_;  // held by the one caller whose region runs
-  Region region_;       // written by the caller while no worker is in a region
-  std::atomic<size_t> next_task_{0};
-  std::atomic<size_t> num_busy_{0};  // workers that have yet to end the region
-  std::atomic<uint32_t> epoch_{0};   // grows by one a region
+  SpinBudget caller_budget_ GUARDED_BY(caller_mutex_);
+
+  // The region and what is left of it, on a cache line of its own. The upper
+  // half of claim_ is the region's number and the lower how many of its tasks
+  // nobody has taken. A thread reads the region, then takes a task by lowering
+  // claim_; if that succeeds, the region had not ended in between (its last
+  // tasks were not taken), so it was the region that was read.
+  alignas(64) std::atomic<uint64_t> claim_{0};
+  std::atomic<TaskFn> fn_{nullptr};
+  std::atomic<const void*> context_{nullptr};
+  std::atomic<uint32_t> num_tasks_{0};
+  std::atomic<uint32_t> num_asleep_{0};  // workers, or about to be
+  std::atomic<uint32_t> num_wakes_{0};   // workers sleep while it stays
   std::atomic<bool> stop_{false};
+
+  // Tasks of the region that have not ended, and whether the caller sleeps
+  // until there is none (the top bit).
+  alignas(64) std::atomic<uint32_t> unfinished_{0};
+
   std::vector<std::thread> workers_;
 };
 
-// The number of threads to use when nobody says: the cores that this process
-// may run on (its affinity mask), at least 1.
+// The number of threads to use when nobody says: the physical cores that this
+// process may run on (affinity mask, control group), as far as the control
+// group grants their time; at least 1. A thread more than the quota pays for
+// would stop all of them for the rest of each period.
 size_t DefaultNumThreads();
 
 }  // namespace muster

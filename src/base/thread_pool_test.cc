@@ -1,11 +1,31 @@
 #include "base/thread_pool.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
 
+#include <chrono>
+#include <set>
+#include <thread>
 #include <vector>
 
 namespace muster {
 namespace {
+
+using testing::ElementsAre;
+
+// Calls fn(task) in a region in which each thread of the pool takes part.
+template <class Fn>
+void OnEachThread(ThreadPool& pool, const Fn& fn) {
+  std::atomic<size_t> num_here{0};
+  pool.ForEach(pool.num_threads(), [&](size_t task) {
+    ++num_here;
+    while (num_here != pool.num_threads()) std::this_thread::yield();
+    fn(task);
+  });
+}
 
 TEST(ThreadPoolTest, EachTaskRunsOnceForAnyThreadCount) {
   for (const size_t num_threads : {1, 2, 3, 8}) {
@@ -50,6 +70,130 @@ TEST(ThreadPoolTest, CallersOnSeveralThreadsTakeTurns) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(total.load(), 3u * 200 * 8);
+}
+
+TEST(ThreadPoolTest, ALateWorkerNeverTakesATaskOfARegionThatHasEnded) {
+  ThreadPool pool(3);
+  for (size_t region = 0; region < 20000; ++region) {
+    const size_t num_tasks = 2 + region % 5;
+    std::vector<size_t> region_of_task(num_tasks, 0);
+    pool.ForEach(num_tasks, [&](size_t task) {
+      ASSERT_LT(task, num_tasks);
+      region_of_task[task] += region + 1;
+    });
+    for (const size_t of_task : region_of_task) ASSERT_EQ(of_task, region + 1);
+  }
+}
+
+// A signal handler that keeps its thread from running anything else: the system
+// could not have taken its core away more surely.
+std::atomic<bool> thread_is_held{false};
+std::atomic<bool> release_thread{false};
+
+void HoldThread(int /*signal*/) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  thread_is_held = true;
+  // So that a pool that waits for the thread fails the test and does not hang.
+  while (!release_thread && Clock::now() - start < std::chrono::seconds(5)) {
+  }
+  thread_is_held = false;
+}
+
+TEST(ThreadPoolTest, ARegionDoesNotWaitForAWorkerThatHasNoCore) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer holds signals back";
+#endif
+  signal(SIGUSR1, HoldThread);
+  ThreadPool pool(2);
+  const pthread_t caller = pthread_self();
+  std::atomic<pthread_t> worker{};
+  while (worker == pthread_t{}) {
+    pool.ForEach(2, [&](size_t) {
+      if (pthread_self() != caller) worker = pthread_self();
+    });
+  }
+  ASSERT_EQ(pthread_kill(worker, SIGUSR1), 0);
+  while (!thread_is_held) {
+  }
+  std::atomic<size_t> num_run{0};
+  for (int i = 0; i < 100; ++i) pool.ForEach(8, [&](size_t) { ++num_run; });
+  EXPECT_EQ(num_run, 800u);
+  EXPECT_TRUE(thread_is_held) << "a region waited for the worker";
+  release_thread = true;
+}
+
+TEST(ThreadPoolTest, AnIdlePoolUsesNoProcessorTime) {
+  const auto processor_time = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return std::chrono::seconds(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           std::chrono::microseconds(usage.ru_utime.tv_usec +
+                                     usage.ru_stime.tv_usec);
+  };
+  ThreadPool pool(4);
+  for (int i = 0; i < 100; ++i) pool.ForEach(4, [](size_t) {});
+  const auto before = processor_time();
+  // Idle time is what is measured here, and it has to pass.
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  // Each worker may spin once more; a hundred times that is far below what one
+  // that does not sleep would take.
+  EXPECT_LT(processor_time() - before, 100 * 3 * SpinBudget::kLongest);
+}
+
+TEST(ThreadPoolTest, WorkersArePinnedToProcessorsOfTheirOwn) {
+  const size_t num_threads = AllowedCpus().size();
+  if (num_threads < 2) GTEST_SKIP() << "one processor: nothing is pinned";
+  // A busy machine may take a core away before the region has begun; then the
+  // worker has let go (core_pin.h).
+  std::set<CpuList> places;
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    ThreadPool pool(num_threads);
+    const ThreadPool::CallerPin pin(pool);
+    std::vector<CpuList> of_task(num_threads);
+    OnEachThread(pool, [&](size_t task) { of_task[task] = AllowedCpus(); });
+    places = std::set<CpuList>(of_task.begin(), of_task.end());
+    if (places.size() == num_threads) break;
+  }
+  ASSERT_EQ(places.size(), num_threads);
+  for (const CpuList& place : places) EXPECT_EQ(place.size(), 1u);
+}
+
+TEST(ThreadPoolTest, MoreThreadsThanProcessorsAreNotPinned) {
+  const CpuList before = AllowedCpus();
+  ThreadPool pool(before.size() + 1);
+  const ThreadPool::CallerPin pin(pool);
+  pool.ForEach(100, [&](size_t) { EXPECT_EQ(AllowedCpus(), before); });
+}
+
+TEST(ThreadPoolTest, TheCallersAffinityIsItsOwn) {
+  const CpuList before = AllowedCpus();
+  ThreadPool pool(2);
+  pool.ForEach(100, [](size_t) {});
+  EXPECT_EQ(AllowedCpus(), before);
+  { const ThreadPool::CallerPin pin(pool); }
+  EXPECT_EQ(AllowedCpus(), before);
+}
+
+TEST(ThreadPoolTest, ACallerIsNotPinnedWhereItMayNotRun) {
+  const CpuList cpus =
+      CpuTopology::OfThisMachine().InPinningOrder(AllowedCpus());
+  if (cpus.size() < 2) GTEST_SKIP() << "one processor: nothing is pinned";
+  ThreadPool pool(2);
+  std::thread([&] {
+    ASSERT_TRUE(BindThisThread({cpus[1]}));
+    const ThreadPool::CallerPin pin(pool);
+    EXPECT_THAT(AllowedCpus(), ElementsAre(cpus[1]));
+  }).join();
+}
+
+TEST(DefaultNumThreadsTest, IsWithinTheProcessorsThatTheThreadMayUse) {
+  EXPECT_GE(DefaultNumThreads(), 1u);
+  EXPECT_LE(DefaultNumThreads(), AllowedCpus().size());
+  std::thread([] {
+    ASSERT_TRUE(BindThisThread({AllowedCpus().front()}));
+    EXPECT_EQ(DefaultNumThreads(), 1u);
+  }).join();
 }
 
 }  // namespace
