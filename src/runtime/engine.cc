@@ -106,6 +106,7 @@ Result<std::span<float>> Engine::AppendForAllLogits(
 
 void Engine::RunChunk(std::span<const int32_t> tokens, bool all_logits,
                       bool last_logits, float* logits) {
+  const ThreadPool::CallerPin pin(pool_);
   batch_.clear();
   for (size_t i = 0; i < tokens.size(); ++i) {
     const bool is_last = i + 1 == tokens.size();

@@ -31,7 +31,8 @@ struct EngineCounters {
   telemetry::RoutingStats routing;
 };
 
-// One thread at a time; uses its own pool inside.
+// One thread at a time; uses its own pool inside, which may pin the calling
+// thread to a core until the call ends.
 class Engine {
  public:
   // Loads the weights and takes the KV cache's memory. Blocks; see LoadModel
