@@ -111,6 +111,30 @@ class GoldenModelTest(unittest.TestCase):
             for s, per_second in zip(test["seconds"], speed["samples"]):
                 self.assertAlmostEqual(s * per_second, test["num_tokens"], delta=1e-6 * test["num_tokens"])
 
+    def test_the_roofline_counts_what_a_token_reads_and_computes(self):
+        shape = json.loads(muster("inspect", "--json", self.MODEL).stdout)
+        done = muster("bench", "-q", "-p", "0", "-n", "1", "-d", "0,50", "-r", "1", "-t", "1", "--roofline", "--json",
+                      self.MODEL)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        roofline = json.loads(done.stdout)["roofline"]
+        first, deep = roofline["tests"]
+        dim, heads = shape["model_dim"], shape["num_heads"] * shape["head_dim"]
+        kv = shape["num_kv_heads"] * shape["head_dim"]
+        elements = shape["vocab_size"] * dim
+        for layer in shape["layers"]:
+            elements += dim * (2 * heads + 2 * kv + layer["num_experts"]) + layer["top_k"] * layer["per_expert"]
+        positions = shape["bytes"]["kv_cache_per_position"]
+        attention = 4 * heads * shape["num_layers"]
+        self.assertEqual(shape["bytes"]["by_type"].keys(), {"F32"})
+        self.assertEqual(first["bytes_per_token"], 4 * elements + positions)
+        self.assertEqual(deep["bytes_per_token"] - first["bytes_per_token"], 50 * positions)
+        self.assertEqual(first["float_ops_per_token"], 2 * elements + attention)
+        self.assertEqual(deep["float_ops_per_token"] - first["float_ops_per_token"], 50 * attention)
+        machine = roofline["machine"][0]
+        seconds = max(first["bytes_per_token"] / machine["read_bytes_per_second"],
+                      first["float_ops_per_token"] / machine["float_ops_per_second"])
+        self.assertAlmostEqual(first["limit_tokens_per_second"] * seconds, 1, places=9)
+
     def test_bench_prints_a_table_on_stdout_and_progress_on_stderr(self):
         done = muster("bench", "-r", "1", "-n", "2", "-p", "8", self.MODEL)
         rows = [line for line in done.stdout.splitlines() if line.startswith("| pp8") or line.startswith("| tg2")]

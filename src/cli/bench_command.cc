@@ -6,6 +6,7 @@
 #include "cli/bench/measure.h"
 #include "cli/bench/plan.h"
 #include "cli/bench/report.h"
+#include "cli/bench/roofline.h"
 #include "cli/command.h"
 #include "cli/demo_model.h"
 #include "cli/print_json.h"
@@ -47,20 +48,36 @@ Result<std::vector<Measurement>> MeasureWithBar(
   });
 }
 
+void Print(const BenchFlags& flags, const BenchSubject& subject,
+           const std::vector<Measurement>& measurements) {
+  const std::vector<MachinePeak> peaks = flags.roofline
+                                             ? MeasurePeaksFor(measurements)
+                                             : std::vector<MachinePeak>{};
+  if (flags.json) {
+    auto json = BenchJson(subject, measurements);
+    if (flags.roofline) {
+      json["roofline"] = RooflineJson(peaks, measurements, *subject.model);
+    }
+    PrintJson(json);
+    return;
+  }
+  fmt::print("{}", BenchTable(subject, measurements));
+  if (flags.roofline) {
+    fmt::print("{}", RooflineText(peaks, measurements, *subject.model));
+  }
+}
+
 Status Run(const BenchFlags& flags) {
   ASSIGN_OR_RETURN(const BenchPlan plan, PlanFor(flags));
   ASSIGN_OR_RETURN(const OpenedModel opened, OpenWeights(flags));
   const auto model = opened.engine->shared_model();
   ASSIGN_OR_RETURN(const auto measurements, MeasureWithBar(flags, plan, model));
-  const BenchSubject subject = {.path = opened.files.path,
-                                .file_bytes = opened.files.size_bytes,
-                                .load_seconds = opened.load_seconds,
-                                .model = model.get()};
-  if (flags.json) {
-    PrintJson(BenchJson(subject, measurements));
-  } else {
-    fmt::print("{}", BenchTable(subject, measurements));
-  }
+  Print(flags,
+        {.path = opened.files.path,
+         .file_bytes = opened.files.size_bytes,
+         .load_seconds = opened.load_seconds,
+         .model = model.get()},
+        measurements);
   return {};
 }
 
@@ -102,6 +119,9 @@ void AddBenchCommand(CLI::App& app, Outcome& outcome) {
                    "How often each is timed; all count, the median is shown")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
+  command->add_flag("--roofline", flags->roofline,
+                    "Measure the machine too, and say what share of its limit "
+                    "was reached");
   command->add_flag("--json", flags->json, "Print JSON, with every sample");
   command->footer(
       "pp512 is a prompt of 512 tokens, tg64 are 64 tokens one by one; tokens "
@@ -110,6 +130,7 @@ void AddBenchCommand(CLI::App& app, Outcome& outcome) {
       "Examples:\n"
       "  muster bench model.gguf\n"
       "  muster bench model.gguf -p 128,512 -n 32 -d 0,4096,16384\n"
+      "  muster bench model.gguf --roofline\n"
       "  muster bench model.gguf -p 0 -t 1,2,4 --json");
   command->callback([flags, &outcome] {
     const Status status = Run(*flags);

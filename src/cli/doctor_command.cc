@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -13,12 +12,12 @@
 #include "base/machine.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
+#include "cli/bench/machine_peak.h"
 #include "cli/command.h"
 #include "cli/demo_model.h"
 #include "cli/disk_speed.h"
 #include "cli/print_json.h"
 #include "kernels/instruction_set.h"
-#include "tensor/aligned_buffer.h"
 
 namespace muster::cli {
 namespace {
@@ -43,32 +42,6 @@ struct Diagnosis {
   std::vector<std::string> advice;
 };
 
-// Sums a large buffer on all cores: what decoding a token can hope for.
-double MeasureMemory(size_t num_threads) {
-  constexpr size_t kBytes = size_t{256} << 20;
-  AlignedBuffer buffer(kBytes);
-  std::fill_n(reinterpret_cast<uint64_t*>(buffer.data()), kBytes / 8,
-              uint64_t{1});
-  ThreadPool pool(num_threads);
-  double best = 0;
-  for (int repetition = 0; repetition < 5; ++repetition) {
-    std::atomic<uint64_t> total{0};
-    const auto start = std::chrono::steady_clock::now();
-    pool.ForRange(kBytes / 8, 1 << 16, [&](size_t begin, size_t end) {
-      const auto* words = reinterpret_cast<const uint64_t*>(buffer.data());
-      uint64_t sums[8] = {};
-      for (size_t i = begin; i + 8 <= end; i += 8) {
-        for (size_t j = 0; j < 8; ++j) sums[j] += words[i + j];
-      }
-      for (const uint64_t sum : sums) total += sum;
-    });
-    const std::chrono::duration<double> spent =
-        std::chrono::steady_clock::now() - start;
-    if (total != 0) best = std::max(best, kBytes / spent.count());
-  }
-  return best;
-}
-
 Diagnosis Diagnose(const DoctorOptions& options) {
   Diagnosis d;
   d.cpu = CpuModelName();
@@ -76,7 +49,7 @@ Diagnosis Diagnose(const DoctorOptions& options) {
   d.instruction_sets = kernels::SupportedInstructionSets();
   d.chosen = kernels::CurrentInstructionSet();
   d.memory = ReadMemoryInfo();
-  d.memory_bytes_per_second = MeasureMemory(d.num_cores);
+  d.memory_bytes_per_second = MeasureReadPeak(d.num_cores).bytes_per_second;
   d.disk_folder = options.disk;
   d.disk = MeasureDisk(options.disk);
   if (auto demo = ModelOrDemo(""); demo.ok()) d.demo_model = *demo;

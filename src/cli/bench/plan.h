@@ -21,6 +21,7 @@ struct BenchFlags {
   std::vector<size_t> chunks = {512};
   std::vector<std::string> kv_types = {"f16"};
   size_t repetitions = 5;
+  bool roofline = false;
   bool json = false;
 };
 
