@@ -42,11 +42,9 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS (one: FUZZ=name)
 	@tools/build.sh fuzz fuzzers
 	@tools/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(FUZZ)
 
-bench: ## build and run the benchmarks of kernels
-	@tools/setup.sh build
-	@cmake --preset release -DMUSTER_BUILD_BENCHMARKS=ON > build/configure-bench.log
-	@cmake --build --preset release
-	@for b in build/release/bench/*_bench; do $$b; done
+bench: ## build and run the benchmarks of kernels (some: BENCH=regex)
+	@tools/setup.sh bench
+	@tools/bench.sh $(BENCH)
 
 format: ## format the C++ sources
 	@tools/setup.sh check

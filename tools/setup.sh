@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
 # Installs what a group of tasks needs from the distribution, and only what is
-# missing.   usage: tools/setup.sh build|check
+# missing.   usage: tools/setup.sh build|bench|check
 # Debian 12 and Ubuntu 24.04; uses sudo when not root.
 set -euo pipefail
 
 build=(cmake ninja-build g++ pkg-config python3 libhwy-dev libhwloc-dev libfmt-dev
   nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev libsimdjson-dev
   libgtest-dev libgmock-dev)
+bench=(libbenchmark-dev)
 check=(clang clang-tidy clang-format llvm)
 
 case "${1:-}" in
   build) wanted=("${build[@]}") ;;
+  bench) wanted=("${build[@]}" "${bench[@]}") ;;
   check) wanted=("${build[@]}" "${check[@]}") ;;
   *)
-    echo "usage: $0 build|check" >&2
+    echo "usage: $0 build|bench|check" >&2
     exit 2
     ;;
 esac
