@@ -3,6 +3,7 @@
 
 usage: cli_test.py PROGRAM SOURCE_DIR
 """
+import collections
 import json
 import os
 import pathlib
@@ -15,6 +16,8 @@ import unittest
 PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2])
 GOLDENS = SOURCE / "tests/goldens"
 DEMO = SOURCE / "models/demo/demo-moe-q8_0.gguf"
+sys.path.insert(0, str(SOURCE / "tools"))
+import trace_summary  # noqa: E402: in tools/
 
 
 def muster(*args, stdin="", env=None):
@@ -165,6 +168,32 @@ class DemoModelTest(unittest.TestCase):
                        "--chunk", chunk).stdout for threads, chunk in [(1, 1), (2, 512), (3, 2)]]
         self.assertEqual(runs[0], runs[1])
         self.assertEqual(runs[0], runs[2])
+
+    def test_a_trace_shows_each_layer_of_each_step(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "trace.json"
+            done = muster("run", "-p", "Once", "-n", 3, "--greedy", "--trace", path, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            trace = json.loads(path.read_text())
+        steps = json.loads(done.stdout)["generated_tokens"]  # the prompt's gives the first
+        self.assertEqual(trace["otherData"]["dropped_zones"], 0)
+        counts = collections.Counter()
+        for zones in trace_summary.zones_of_threads(trace).values():
+            for zone, own, around in trace_summary.own_times(zones):  # raises unless they nest
+                self.assertGreaterEqual(own, -trace_summary.ROUNDING_US * len(zones))
+                counts[zone["name"], zone["args"].get("layer")] += 1
+                if zone["name"] == "attention":
+                    self.assertEqual([outer["name"] for outer in around], ["step"])
+        self.assertEqual(counts["step", None], steps)
+        for layer in range(8):
+            self.assertEqual(counts["attention", layer], steps)
+            self.assertEqual(counts["feed-forward", layer], steps)
+
+    def test_a_trace_that_cannot_be_written_is_a_failure_that_names_it(self):
+        done = muster("run", "-p", "Once", "-n", 1, "--trace", "/no/such/folder/trace.json")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/no/such/folder/trace.json", done.stderr)
+        self.assertEqual(done.stdout, "")
 
     def test_stop_strings_are_matched_on_text(self):
         whole = json.loads(muster("run", DEMO, "-p", "The", "-n", "40", "--greedy", "--json").stdout)["text"]

@@ -1,5 +1,9 @@
 #include "base/thread_pool.h"
 
+#include <pthread.h>
+
+#include <string>
+
 #include "base/cgroup.h"
 #include "base/futex.h"
 
@@ -18,6 +22,13 @@ CpuList Pins(const CpuList& cpus, size_t num_threads) {
   CpuList pins = CpuTopology::OfThisMachine().InPinningOrder(cpus);
   pins.resize(num_threads);
   return pins;
+}
+
+// For top, debuggers and traces.
+void NameThisThread(size_t worker) {
+  // 15 letters are the system's limit.
+  const std::string name = "worker " + std::to_string(worker);
+  pthread_setname_np(pthread_self(), name.c_str());
 }
 
 }  // namespace
@@ -107,6 +118,7 @@ void ThreadPool::WaitForLastTask() {
 }
 
 void ThreadPool::WorkerLoop(size_t worker) {
+  NameThisThread(worker);
   CoreWatch core;
   std::optional<CorePin> pin;
   if (!pins_.empty()) pin.emplace(pins_[worker], cpus_, core);

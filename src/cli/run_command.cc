@@ -16,6 +16,7 @@
 #include "cli/print_json.h"
 #include "cli/report.h"
 #include "cli/text_input.h"
+#include "cli/trace_file.h"
 #include "tokenizer/tokenizer.h"
 
 namespace muster::cli {
@@ -30,6 +31,7 @@ struct RunOptions {
   bool chat = false;
   bool json = false;
   bool no_report = false;
+  std::string trace_file;
 };
 
 Status CheckOneSource(const RunOptions& options) {
@@ -173,6 +175,8 @@ void AddRunCommand(CLI::App& app, Outcome& outcome) {
                     "Print text, tokens and report as JSON");
   command->add_flag("--no-report", options->no_report,
                     "Leave the report of experts out");
+  command->add_option("--trace", options->trace_file,
+                      "Write what each thread did to this file, for Perfetto");
   command->footer(
       "Text goes to standard output, the report to standard error. Ctrl-C "
       "stops the answer.\n"
@@ -181,7 +185,8 @@ void AddRunCommand(CLI::App& app, Outcome& outcome) {
       "  muster run model.gguf -f prompt.txt --greedy --json\n"
       "  muster run model.gguf --chat --system 'Answer briefly.'");
   command->callback([options, &outcome] {
-    const Status status = Run(*options);
+    const Status status =
+        RunTraced(options->trace_file, [&] { return Run(*options); });
     if (!status.ok()) outcome.exit_code = Fail(status);
   });
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "telemetry/trace.h"
 
 namespace muster::runtime {
 
@@ -106,6 +107,9 @@ Result<std::span<float>> Engine::AppendForAllLogits(
 
 void Engine::RunChunk(std::span<const int32_t> tokens, bool all_logits,
                       bool last_logits, float* logits) {
+  const telemetry::TraceZone zone(
+      "step", {"tokens", static_cast<int64_t>(tokens.size())},
+      {"position", static_cast<int64_t>(position_)});
   const ThreadPool::CallerPin pin(pool_);
   batch_.clear();
   for (size_t i = 0; i < tokens.size(); ++i) {

@@ -9,6 +9,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/rms_norm.h"
 #include "routing/router.h"
+#include "telemetry/trace.h"
 
 namespace muster::runtime {
 
@@ -16,6 +17,16 @@ using kernels::ActivationView;
 using kernels::Product;
 using model::ExpertWeights;
 using model::LayerWeights;
+using telemetry::TraceArg;
+using telemetry::TraceZone;
+
+namespace {
+
+TraceArg LayerArg(size_t layer) {
+  return {"layer", static_cast<int64_t>(layer)};
+}
+
+}  // namespace
 
 void Forward::Run(std::span<const BatchRow> batch, float* logits,
                   const StepRecord& record) {
@@ -41,6 +52,7 @@ Forward::Forward(const LoadedModel& model, ThreadPool& pool,
             model::RopeMagnitude(model.config.rope), context_length) {}
 
 void Forward::Embed(std::span<const BatchRow> batch) {
+  const TraceZone zone("embed");
   hidden_.resize(num_rows_ * config_.model_dim);
   for (size_t row = 0; row < num_rows_; ++row) {
     CHECK_LT(static_cast<size_t>(batch[row].token), config_.vocab_size);
@@ -52,6 +64,7 @@ void Forward::Embed(std::span<const BatchRow> batch) {
 
 // hidden += Wo attend(q, k, v)
 void Forward::Attention(size_t layer, std::span<const BatchRow> batch) {
+  const TraceZone zone("attention", LayerArg(layer));
   const LayerWeights& weights = model_.weights.layers[layer];
   Normalize(weights.attn_norm);
   ProjectQkv(layer);
@@ -164,6 +177,7 @@ void Forward::Attend(size_t layer, std::span<const BatchRow> batch) {
 // every token takes with weight 1. Three parallel regions for one token: the
 // router; gate and up of all experts; their down products and the sum.
 void Forward::FeedForward(size_t layer, const StepRecord& record) {
+  const TraceZone zone("feed-forward", LayerArg(layer));
   const LayerWeights& weights = model_.weights.layers[layer];
   Normalize(weights.ffn_norm);
   Route(layer, record);
@@ -369,6 +383,7 @@ void Forward::SumExpertsOfRows(size_t layer) {
 }
 
 void Forward::Head(std::span<const BatchRow> batch, float* logits) {
+  const TraceZone zone("head");
   const size_t model_dim = config_.model_dim;
   size_t wanted = 0;
   for (size_t row = 0; row < num_rows_; ++row) {
