@@ -5,6 +5,7 @@ usage: cli_test.py PROGRAM SOURCE_DIR
 """
 import collections
 import json
+import math
 import os
 import pathlib
 import signal
@@ -13,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2])
+PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 GOLDENS = SOURCE / "tests/goldens"
 DEMO = SOURCE / "models/demo/demo-moe-q8_0.gguf"
 sys.path.insert(0, str(SOURCE / "tools"))
@@ -221,13 +222,52 @@ class DemoModelTest(unittest.TestCase):
     def test_an_empty_prompt_is_a_prompt_and_not_standard_input(self):
         self.assertEqual(muster("tokenize", DEMO, "--ids", "-p", "", stdin="not this").stdout, "\n")
 
+    NOVEL = (SOURCE / "models/demo/heldout/novels.txt").read_text()[:4000]
+    FLOAT_DEMO = SOURCE / "models/demo/hf"
+
+    def evaluate(self, *args):
+        done = muster("eval", DEMO, "-f", "-", "--json", *args, stdin=self.NOVEL)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
     def test_eval_beats_a_uniform_guess(self):
-        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-            file.write((SOURCE / "models/demo/heldout/novels.txt").read_text()[:4000])
-            file.flush()
-            result = json.loads(muster("eval", DEMO, "-f", file.name, "--json").stdout)
+        result = self.evaluate()
         self.assertLess(result["bits_per_byte"], 3)
         self.assertEqual(result["scored_tokens"], result["tokens"] - 1)
+        self.assertNotIn("reference", result)
+
+    def test_a_model_does_not_diverge_from_itself(self):
+        beside = self.evaluate("--reference", DEMO)["reference"]
+        self.assertEqual(beside["divergence_nats"], {"mean": 0, "median": 0, "p95": 0, "max": 0})
+        self.assertEqual(beside["same_best_token"], 1)
+        self.assertEqual(beside["ln_perplexity_delta"], 0)
+
+    def test_eval_says_how_far_a_model_is_from_its_reference(self):
+        result = self.evaluate("--reference", self.FLOAT_DEMO)
+        beside, divergence = result["reference"], result["reference"]["divergence_nats"]
+        self.assertGreater(divergence["median"], 0)
+        self.assertLess(divergence["median"], divergence["p95"])
+        self.assertLess(divergence["p95"], divergence["max"])
+        self.assertLess(divergence["mean"], 0.01)  # 8-bit weights: bits of a percent, not of the text
+        self.assertGreater(beside["same_best_token"], 0.9)
+        self.assertAlmostEqual(beside["ln_perplexity_delta"], math.log(result["perplexity"] / beside["perplexity"]),
+                               places=9)
+
+    def test_the_reference_is_evaluated_as_if_it_were_alone(self):
+        alone = muster("eval", self.FLOAT_DEMO, "-f", "-", "--json", stdin=self.NOVEL)
+        self.assertEqual(self.evaluate("--reference", self.FLOAT_DEMO)["reference"]["perplexity"],
+                         json.loads(alone.stdout)["perplexity"])
+
+    def test_a_reference_that_cuts_the_text_otherwise_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ["config.json", "model.safetensors"]:
+                os.symlink(self.FLOAT_DEMO / name, pathlib.Path(folder) / name)
+            tokenizer = json.loads((self.FLOAT_DEMO / "tokenizer.json").read_text())
+            tokenizer["model"]["merges"] = tokenizer["model"]["merges"][:9]
+            (pathlib.Path(folder) / "tokenizer.json").write_text(json.dumps(tokenizer))
+            done = muster("eval", DEMO, "-f", "-", "--reference", folder, stdin="Once upon a time")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("other tokens", done.stderr)
 
     def test_chat_reads_lines_and_answers_each(self):
         done = muster("run", DEMO, "--chat", "-n", "5", "-q", "--seed", "1", stdin="Hello\nAnd then?\n")

@@ -1,4 +1,4 @@
-// muster eval: how well a model predicts a text.
+// muster eval: how well a model predicts a text, alone or beside a reference.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,149 +14,222 @@
 #include "cli/progress_bar.h"
 #include "cli/report.h"
 #include "cli/text_input.h"
+#include "runtime/evaluation.h"
 #include "tokenizer/tokenizer.h"
 
 namespace muster::cli {
 namespace {
 
 using nlohmann::ordered_json;
+using runtime::Comparison;
+using runtime::Score;
+
+constexpr size_t kDefaultWindow = 1024;
 
 struct EvalOptions {
   EngineFlags engine;
+  std::string reference;  // empty: none
   std::string file;
   size_t window = 0;
   size_t stride = 0;
   bool json = false;
 };
 
-struct Score {
-  size_t num_tokens = 0;  // in the text
-  size_t num_scored = 0;
-  double nats = 0;  // of the scored tokens together
+// The text as the model cuts it.
+struct Text {
   size_t num_bytes = 0;
-  double seconds = 0;
-
-  double perplexity() const {
-    return std::exp(nats / static_cast<double>(num_scored));
-  }
-  // All bytes of the text, although a first token without a predecessor is not
-  // scored: it is one of thousands.
-  double bits_per_byte() const {
-    return nats / std::numbers::ln2 / static_cast<double>(num_bytes);
-  }
+  std::vector<int32_t> tokens;
 };
 
-// -ln softmax(logits)[token]
-double Surprise(std::span<const float> logits, int32_t token) {
-  const float most = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(double{logit} - most);
-  return most + std::log(sum) - logits[static_cast<size_t>(token)];
-}
-
-// Windows of `window` tokens that move on by `stride`: each token is scored
-// once, with at least window - stride tokens before it, but for the first
-// window.
-Result<Score> ScoreTokens(runtime::Engine& engine,
-                          std::span<const int32_t> tokens, size_t window,
-                          size_t stride, std::atomic<uint64_t>& done) {
-  constexpr size_t kPiece = 32;  // rows of logits that are kept at once
-  const size_t vocab = engine.model().config.vocab_size;
-  Score score{.num_tokens = tokens.size()};
-  size_t scored_until = 1;  // the first token has nothing before it
-  for (size_t begin = 0; scored_until < tokens.size(); begin += stride) {
-    const size_t end = std::min(begin + window, tokens.size());
-    engine.Rewind(0);
-    // What an earlier window scored is context only: no logits are needed.
-    const size_t context_end = std::max(begin, scored_until - 1);
-    if (context_end > begin) {
-      ASSIGN_OR_RETURN(const auto ignored, engine.Append(tokens.subspan(
-                                               begin, context_end - begin)));
-      static_cast<void>(ignored);
-    }
-    for (size_t at = context_end; at + 1 < end; at += kPiece) {
-      const size_t count = std::min(kPiece, end - 1 - at);
-      ASSIGN_OR_RETURN(const auto logits,
-                       engine.AppendForAllLogits(tokens.subspan(at, count)));
-      for (size_t i = 0; i < count; ++i) {
-        score.nats +=
-            Surprise(logits.subspan(i * vocab, vocab), tokens[at + i + 1]);
-        ++score.num_scored;
-      }
-      done = at + count + 1;
-    }
-    scored_until = end;
-  }
-  return score;
-}
-
-Result<Score> Evaluate(const EvalOptions& options, runtime::Engine& engine,
-                       const tokenizer::Tokenizer& tokenizer) {
-  ASSIGN_OR_RETURN(const std::string text, ReadText({.file = options.file}));
-  const std::vector<int32_t> tokens = tokenizer.Encode(text);
-  if (tokens.size() < 2) {
+Result<Text> ReadTokens(const EvalOptions& options,
+                        const tokenizer::Tokenizer& tokenizer,
+                        const std::string& text) {
+  Text read = {.num_bytes = text.size(), .tokens = tokenizer.Encode(text)};
+  if (read.tokens.size() < 2) {
     return InvalidArgument(
         fmt::format("{}: {} tokens, expected at least 2 to predict one",
-                    options.file, tokens.size()));
+                    options.file, read.tokens.size()));
   }
-  const size_t window = options.window == 0
-                            ? std::min<size_t>(engine.context_length(), 1024)
-                            : options.window;
-  const size_t stride = options.stride == 0 ? window / 2 : options.stride;
-  if (window < 2 || window > engine.context_length() || stride < 1 ||
-      stride >= window) {
-    return InvalidArgument(
-        fmt::format("a window of {} moving by {}: expected 2 to {} and less "
-                    "than the window",
-                    window, stride, engine.context_length()));
+  return read;
+}
+
+Result<runtime::Windows> ChooseWindows(const EvalOptions& options,
+                                       size_t context_length) {
+  runtime::Windows windows;
+  windows.size = options.window == 0 ? std::min(context_length, kDefaultWindow)
+                                     : options.window;
+  windows.stride = options.stride == 0 ? windows.size / 2 : options.stride;
+  if (windows.size < 2 || windows.size > context_length || windows.stride < 1 ||
+      windows.stride >= windows.size) {
+    return InvalidArgument(fmt::format(
+        "a window of {} moving by {}: expected 2 to {} and less than the "
+        "window",
+        windows.size, windows.stride, context_length));
   }
-  std::atomic<uint64_t> done{0}, total{tokens.size()};
+  return windows;
+}
+
+// All bytes of the text, although a first token without a predecessor is not
+// scored: it is one of thousands.
+double BitsPerByte(const Score& score, const Text& text) {
+  return score.nats / std::numbers::ln2 / static_cast<double>(text.num_bytes);
+}
+
+// What `work(done)` returns, and how long it took; draws a bar meanwhile.
+template <typename Work>
+auto Watch(const EvalOptions& options, const Text& text, double* seconds,
+           const Work& work) {
+  std::atomic<uint64_t> done{0}, total{text.tokens.size()};
+  std::unique_ptr<ProgressBar> bar;
+  if (!options.engine.quiet) {
+    bar = std::make_unique<ProgressBar>("evaluating", done, total, false);
+  }
   const auto start = std::chrono::steady_clock::now();
-  Result<Score> score = Status();
-  {
-    std::unique_ptr<ProgressBar> bar;
-    if (!options.engine.quiet) {
-      bar = std::make_unique<ProgressBar>("evaluating", done, total, false);
-    }
-    score = ScoreTokens(engine, tokens, window, stride, done);
-  }
-  if (!score.ok()) return score;
-  score->num_bytes = text.size();
-  score->seconds =
+  auto result = work(done);
+  *seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
-  return score;
+  return result;
+}
+
+ordered_json ScoreJson(const EvalOptions& options, const Text& text,
+                       const Score& score, double seconds) {
+  return {{"file", options.file},
+          {"bytes", text.num_bytes},
+          {"tokens", text.tokens.size()},
+          {"scored_tokens", score.num_scored},
+          {"nats", score.nats},
+          {"perplexity", score.perplexity()},
+          {"bits_per_byte", BitsPerByte(score, text)},
+          {"seconds", seconds}};
+}
+
+// Of the tokens, the share whose likeliest next token is the reference's.
+double SameBestShare(const Comparison& comparison) {
+  return static_cast<double>(comparison.num_same_best) /
+         static_cast<double>(comparison.score.num_scored);
+}
+
+double LnPerplexityDelta(const Comparison& comparison) {
+  return comparison.score.mean_nats() - comparison.reference.mean_nats();
+}
+
+ordered_json ReferenceJson(const EvalOptions& options, const Text& text,
+                           const Comparison& comparison) {
+  return {{"model", options.reference},
+          {"perplexity", comparison.reference.perplexity()},
+          {"bits_per_byte", BitsPerByte(comparison.reference, text)},
+          {"ln_perplexity_delta", LnPerplexityDelta(comparison)},
+          {"divergence_nats",
+           {{"mean", comparison.mean_divergence()},
+            {"median", comparison.DivergenceAt(0.5)},
+            {"p95", comparison.DivergenceAt(0.95)},
+            {"max", comparison.DivergenceAt(1)}}},
+          {"same_best_token", SameBestShare(comparison)}};
+}
+
+void PrintScore(const EvalOptions& options, const Text& text,
+                const Score& score) {
+  fmt::print("{}: {} bytes, {} tokens\n", options.file, text.num_bytes,
+             text.tokens.size());
+  fmt::print("  perplexity     {:.4f}\n  bits per byte  {:.4f}\n",
+             score.perplexity(), BitsPerByte(score, text));
+}
+
+void PrintComparison(const EvalOptions& options, const Comparison& comparison) {
+  fmt::print("beside {}\n", options.reference);
+  fmt::print("  perplexity     {:.4f}, ln of the quotient {:+.6f}\n",
+             comparison.reference.perplexity(), LnPerplexityDelta(comparison));
+  fmt::print(
+      "  divergence     {:.3e} nats mean; {:.3e} median, {:.3e} for 95 %, "
+      "{:.3e} at most\n",
+      comparison.mean_divergence(), comparison.DivergenceAt(0.5),
+      comparison.DivergenceAt(0.95), comparison.DivergenceAt(1));
+  fmt::print("  same likeliest {:.2f} % of {} tokens\n",
+             100 * SameBestShare(comparison), comparison.score.num_scored);
+}
+
+Status ScoreAlone(const EvalOptions& options, runtime::Engine& engine,
+                  const Text& text) {
+  ASSIGN_OR_RETURN(const auto windows,
+                   ChooseWindows(options, engine.context_length()));
+  double seconds = 0;
+  const Result<Score> score = Watch(options, text, &seconds, [&](auto& done) {
+    return runtime::ScoreTokens(engine, text.tokens, windows, done);
+  });
+  if (!score.ok()) return score.status();
+  if (options.json) {
+    ordered_json json = ScoreJson(options, text, *score, seconds);
+    json["routing"] = ReportJson(engine, {})["routing"];
+    PrintJson(json);
+    return {};
+  }
+  PrintScore(options, text, *score);
+  if (!options.engine.quiet) {
+    fmt::print(stderr, "\n{}",
+               ReportText(engine, {.prompt_tokens = text.tokens.size(),
+                                   .prompt_seconds = seconds}));
+  }
+  return {};
+}
+
+// Both models must mean the same by a token id.
+Result<OpenedModel> OpenReference(const EvalOptions& options,
+                                  const std::string& text,
+                                  const std::vector<int32_t>& tokens) {
+  EngineFlags flags = options.engine;
+  flags.model = options.reference;
+  ASSIGN_OR_RETURN(auto opened, OpenModel(flags));
+  ASSIGN_OR_RETURN(const auto tokenizer,
+                   tokenizer::LoadTokenizer(opened.files));
+  if (tokenizer->Encode(text) != tokens) {
+    return InvalidArgument(fmt::format(
+        "{} cuts the text into other tokens than the model does: their "
+        "predictions cannot be compared",
+        options.reference));
+  }
+  return opened;
+}
+
+Status CompareWithReference(const EvalOptions& options, OpenedModel& opened,
+                            OpenedModel& reference, const Text& text) {
+  runtime::Engine& engine = *opened.engine;
+  ASSIGN_OR_RETURN(
+      const auto windows,
+      ChooseWindows(options, std::min(engine.context_length(),
+                                      reference.engine->context_length())));
+  double seconds = 0;
+  const Result<Comparison> comparison =
+      Watch(options, text, &seconds, [&](auto& done) {
+        return runtime::CompareTokens(engine, *reference.engine, text.tokens,
+                                      windows, done);
+      });
+  if (!comparison.ok()) return comparison.status();
+  if (options.json) {
+    ordered_json json = ScoreJson(options, text, comparison->score, seconds);
+    json["reference"] = ReferenceJson(options, text, *comparison);
+    json["routing"] = ReportJson(engine, {})["routing"];
+    PrintJson(json);
+    return {};
+  }
+  PrintScore(options, text, comparison->score);
+  PrintComparison(options, *comparison);
+  // The seconds are both models': no speed of one.
+  if (!options.engine.quiet) fmt::print(stderr, "\n{}", ReportText(engine, {}));
+  return {};
 }
 
 Status Run(const EvalOptions& options) {
   ASSIGN_OR_RETURN(auto opened, OpenModel(options.engine));
   ASSIGN_OR_RETURN(const auto tokenizer,
                    tokenizer::LoadTokenizer(opened.files));
-  ASSIGN_OR_RETURN(const Score score,
-                   Evaluate(options, *opened.engine, *tokenizer));
-  if (options.json) {
-    ordered_json json = {{"file", options.file},
-                         {"bytes", score.num_bytes},
-                         {"tokens", score.num_tokens},
-                         {"scored_tokens", score.num_scored},
-                         {"nats", score.nats},
-                         {"perplexity", score.perplexity()},
-                         {"bits_per_byte", score.bits_per_byte()},
-                         {"seconds", score.seconds}};
-    json["routing"] = ReportJson(*opened.engine, {})["routing"];
-    PrintJson(json);
-    return {};
+  ASSIGN_OR_RETURN(const std::string bytes, ReadText({.file = options.file}));
+  ASSIGN_OR_RETURN(const Text text, ReadTokens(options, *tokenizer, bytes));
+  if (options.reference.empty()) {
+    return ScoreAlone(options, *opened.engine, text);
   }
-  fmt::print("{}: {} bytes, {} tokens\n", options.file, score.num_bytes,
-             score.num_tokens);
-  fmt::print("  perplexity     {:.4f}\n  bits per byte  {:.4f}\n",
-             score.perplexity(), score.bits_per_byte());
-  if (!options.engine.quiet) {
-    fmt::print(stderr, "\n{}",
-               ReportText(*opened.engine, {.prompt_tokens = score.num_tokens,
-                                           .prompt_seconds = score.seconds}));
-  }
-  return {};
+  ASSIGN_OR_RETURN(auto reference, OpenReference(options, bytes, text.tokens));
+  return CompareWithReference(options, opened, reference, text);
 }
 
 }  // namespace
@@ -164,12 +237,17 @@ Status Run(const EvalOptions& options) {
 void AddEvalCommand(CLI::App& app, Outcome& outcome) {
   auto options = std::make_shared<EvalOptions>();
   CLI::App* command = app.add_subcommand(
-      "eval", "Measure perplexity and bits per byte on a text");
+      "eval",
+      "Measure perplexity and bits per byte on a text, and the divergence from "
+      "another model");
   AddEngineFlags(*command, options->engine);
   command
       ->add_option("-f,--file", options->file,
                    "File with the text; -: standard input")
       ->required();
+  command->add_option("--reference", options->reference,
+                      "Also say how far the model's predictions are from "
+                      "those of this one, such as its unquantised form");
   command->add_option("--window", options->window,
                       "Tokens that the model sees at once; 0: the context, at "
                       "most 1024");
@@ -177,9 +255,12 @@ void AddEvalCommand(CLI::App& app, Outcome& outcome) {
                       "Tokens that a window moves on by; 0: half of it");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
+      "The divergence is KL(reference || model) of the next token's "
+      "distribution, in nats.\n"
       "Examples:\n"
       "  muster eval -f models/demo/heldout/novels.txt\n"
-      "  muster eval model.gguf -f text.txt --window 2048 --json");
+      "  muster eval model.gguf -f text.txt --window 2048 --json\n"
+      "  muster eval model-q4_k.gguf -f text.txt --reference model-bf16/");
   command->callback([options, &outcome] {
     const Status status = Run(*options);
     if (!status.ok()) outcome.exit_code = Fail(status);
