@@ -1,0 +1,235 @@
+// DESIGN's second promise: the same model and tokens give logits of the same
+// bits whatever the threads, the chunks, the company in a batch and the
+// instruction set.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/model_files.h"
+#include "kernels/instruction_set.h"
+#include "runtime/forward.h"
+#include "runtime/kv_cache.h"
+#include "runtime/loaded_model.h"
+
+namespace muster {
+namespace {
+
+namespace fs = std::filesystem;
+using kernels::KvType;
+using nlohmann::json;
+using runtime::BatchRow;
+using runtime::Forward;
+using runtime::KvCache;
+using runtime::LoadedModel;
+
+// Behind the longest chunk of 64 and no multiple of any chunk. The goldens were
+// made for 128 positions; nothing in their math ends there.
+constexpr size_t kLongPrompt = 259;
+
+// Each [tokens, vocab_size].
+using Logits = std::vector<float>;
+using Prompt = std::vector<int32_t>;
+
+// "qwen3_moe/hf" for each form of each golden, and the demo model.
+std::vector<std::string> AllModels() {
+  const fs::path source(MUSTER_SOURCE_DIR);
+  std::vector<std::string> models;
+  for (const auto& entry : fs::directory_iterator(source / "tests/goldens")) {
+    std::ifstream in(entry.path() / "golden.json");
+    if (!in) continue;
+    const json golden = json::parse(in);
+    for (const auto& file : golden.at("files")) {
+      models.push_back(fs::relative(entry.path(), source).string() + "/" +
+                       file.get<std::string>());
+    }
+  }
+  std::sort(models.begin(), models.end());
+  models.push_back("models/demo/demo-moe-q8_0.gguf");
+  return models;
+}
+
+// baseline rounds a multiply-add twice and is not promised.
+std::vector<std::string> PromisedInstructionSets() {
+  std::vector<std::string> names = kernels::SupportedInstructionSets();
+  std::erase(names, "baseline");
+  return names;
+}
+
+// The first float whose bits differ; none: all are the same.
+std::optional<size_t> FirstDifference(const Logits& a, const Logits& b) {
+  if (a.size() != b.size()) return std::min(a.size(), b.size());
+  if (std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0) return {};
+  size_t i = 0;
+  while (std::memcmp(&a[i], &b[i], sizeof(float)) == 0) ++i;
+  return i;
+}
+
+class IdentityTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    const fs::path path = fs::path(MUSTER_SOURCE_DIR) / GetParam();
+    if (!fs::exists(path)) GTEST_SKIP() << path << " is not there";
+    auto files = formats::OpenModelFiles(path);
+    ASSERT_TRUE(files.ok()) << files.status().message();
+    ThreadPool pool(1);
+    auto model = runtime::LoadModel(*files, pool, nullptr);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    model_ = std::move(model).value();
+  }
+
+  void TearDown() override {
+    ASSERT_TRUE(kernels::ForceInstructionSet(best_).ok());
+  }
+
+  size_t vocab_size() const { return model_->config.vocab_size; }
+
+  // Tokens that no rule of the model knows of; another `seed`, others.
+  Prompt MakePrompt(size_t length, uint32_t seed) const {
+    Prompt prompt(length);
+    for (int32_t& token : prompt) {
+      seed = seed * 1664525 + 1013904223;  // Numerical Recipes' generator
+      token = static_cast<int32_t>((seed >> 8) % vocab_size());
+    }
+    return prompt;
+  }
+
+  // As `muster run --chunk` cuts it.
+  Logits RunAlone(const Prompt& prompt, size_t num_threads, size_t chunk) {
+    ThreadPool pool(num_threads);
+    Forward forward(*model_, pool, prompt.size());
+    KvCache kv(model_->config, prompt.size(), KvType::kF16);
+    Logits logits(prompt.size() * vocab_size());
+    for (size_t begin = 0; begin < prompt.size(); begin += chunk) {
+      std::vector<BatchRow> batch;
+      for (size_t i = begin; i < std::min(begin + chunk, prompt.size()); ++i) {
+        batch.push_back({.token = prompt[i],
+                         .position = i,
+                         .kv = &kv,
+                         .wants_logits = true});
+      }
+      forward.Run(batch, logits.data() + begin * vocab_size(), {});
+    }
+    return logits;
+  }
+
+  // As a server would: in each step every sequence that has begun and not
+  // ended puts its next rows among those of the others.
+  std::vector<Logits> RunTogether(const std::vector<Prompt>& prompts,
+                                  size_t num_threads) {
+    ThreadPool pool(num_threads);
+    Forward forward(*model_, pool, kLongPrompt);
+    std::vector<KvCache> caches;
+    std::vector<size_t> positions(prompts.size(), 0);
+    std::vector<Logits> logits(prompts.size());
+    caches.reserve(prompts.size());
+    for (const Prompt& prompt : prompts) {
+      caches.emplace_back(model_->config, prompt.size(), KvType::kF16);
+    }
+    for (size_t step = 0;; ++step) {
+      std::vector<BatchRow> batch;
+      std::vector<size_t> owners;
+      for (size_t turn = 0; turn < kMostRows; ++turn) {
+        for (size_t s = 0; s < prompts.size(); ++s) {
+          const bool has_begun = step >= s * kStepsBetweenArrivals;
+          const bool has_turn = turn < RowsInStep(s, step);
+          if (!has_begun || !has_turn || positions[s] == prompts[s].size()) {
+            continue;
+          }
+          batch.push_back({.token = prompts[s][positions[s]],
+                           .position = positions[s],
+                           .kv = &caches[s],
+                           .wants_logits = true});
+          owners.push_back(s);
+          ++positions[s];
+        }
+      }
+      if (batch.empty()) return logits;
+      Logits rows(batch.size() * vocab_size());
+      forward.Run(batch, rows.data(), {});
+      for (size_t row = 0; row < owners.size(); ++row) {
+        const auto first =
+            rows.begin() + static_cast<ptrdiff_t>(row * vocab_size());
+        Logits& own = logits[owners[row]];
+        own.insert(own.end(), first,
+                   first + static_cast<ptrdiff_t>(vocab_size()));
+      }
+    }
+  }
+
+  void ExpectSame(const Logits& got, const Logits& expected,
+                  const std::string& setting) const {
+    const auto at = FirstDifference(got, expected);
+    EXPECT_FALSE(at.has_value()) << setting << ": token " << *at / vocab_size()
+                                 << ", logit " << *at % vocab_size();
+  }
+
+  static constexpr size_t kMostRows = 40;
+  static constexpr size_t kStepsBetweenArrivals = 3;
+
+  // Long prompts in large pieces, the others token by token, in changing
+  // company.
+  static size_t RowsInStep(size_t sequence, size_t step) {
+    return sequence == 0 ? 1 + step * 13 % kMostRows : 1 + sequence * step % 4;
+  }
+
+  const std::string best_ = kernels::CurrentInstructionSet();
+  std::unique_ptr<LoadedModel> model_;
+};
+
+TEST_P(IdentityTest, AnyThreadsAndChunksGiveTheSameBits) {
+  const Prompt prompt = MakePrompt(kLongPrompt, 1);
+  const Logits expected = RunAlone(prompt, 1, 64);
+  for (const size_t threads : {1, 2, 3, 4}) {
+    for (const size_t chunk : {1, 7, 64, 512}) {
+      ExpectSame(RunAlone(prompt, threads, chunk), expected,
+                 fmt::format("{} threads, chunk {}", threads, chunk));
+    }
+  }
+}
+
+TEST_P(IdentityTest, ARowsCompanyChangesNoBit) {
+  const std::vector<Prompt> prompts = {MakePrompt(kLongPrompt, 2),
+                                       MakePrompt(61, 3), MakePrompt(1, 4),
+                                       MakePrompt(40, 5), MakePrompt(61, 3)};
+  const std::vector<Logits> together = RunTogether(prompts, 2);
+  for (size_t s = 0; s < prompts.size(); ++s) {
+    ExpectSame(together[s], RunAlone(prompts[s], 2, 512),
+               fmt::format("sequence {}", s));
+  }
+}
+
+TEST_P(IdentityTest, EveryInstructionSetGivesTheSameBits) {
+  const Prompt prompt = MakePrompt(kLongPrompt, 6);
+  const Logits expected = RunAlone(prompt, 2, 512);
+  for (const std::string& name : PromisedInstructionSets()) {
+    ASSERT_TRUE(kernels::ForceInstructionSet(name).ok());
+    ASSERT_EQ(kernels::CurrentInstructionSet(), name);
+    for (const size_t chunk : {7, 512}) {
+      ExpectSame(RunAlone(prompt, 2, chunk), expected,
+                 fmt::format("{}, chunk {}", name, chunk));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    AllModels, IdentityTest, ::testing::ValuesIn(AllModels()),
+    [](const auto& param) {
+      std::string name = param.param;
+      std::replace_if(
+          name.begin(), name.end(),
+          [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+      return name;
+    });
+
+}  // namespace
+}  // namespace muster
