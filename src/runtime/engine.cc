@@ -122,7 +122,8 @@ void Engine::RunChunk(std::span<const int32_t> tokens, bool all_logits,
   forward_.Run(batch_, logits,
                {.stats = &counters_.routing,
                 .routings = routings_,
-                .routed_parameters = &counters_.routed_parameters});
+                .routed_parameters = &counters_.routed_parameters,
+                .phases = phase_times_});
   position_ += tokens.size();
   counters_.num_tokens += tokens.size();
 }

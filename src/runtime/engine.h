@@ -75,6 +75,10 @@ class Engine {
     routings_ = routings;
   }
 
+  // Where set, the seconds that each kind of work takes are added there. Null:
+  // no clock is read.
+  void KeepPhaseTimes(PhaseTimes* times) { phase_times_ = times; }
+
  private:
   Engine(std::shared_ptr<const LoadedModel> model, size_t num_threads,
          const EngineOptions& options);
@@ -93,6 +97,7 @@ class Engine {
   size_t position_ = 0;
   EngineCounters counters_;
   std::vector<routing::Routing>* routings_ = nullptr;
+  PhaseTimes* phase_times_ = nullptr;
   std::vector<BatchRow> batch_;
   std::vector<float> logits_;
 };

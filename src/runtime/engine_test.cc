@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -63,6 +64,26 @@ TEST(EngineTest, EnginesThatShareAModelKeepSequencesApart) {
   EXPECT_EQ(Copy(*(*second)->Append(kPrompt)), expected);
   EXPECT_EQ(first->position(), 2 * kPrompt.size());
   EXPECT_EQ((*second)->position(), kPrompt.size());
+}
+
+TEST(EngineTest, PhaseTimesAddUpToTheTimeOfTheCall) {
+  const auto engine = Load("qwen2_moe/model.gguf", {.num_threads = 1});
+  PhaseTimes times = {};
+  engine->KeepPhaseTimes(&times);
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_TRUE(engine->Append(kPrompt).ok());
+  const std::chrono::duration<double> spent =
+      std::chrono::steady_clock::now() - start;
+  double sum = 0;
+  for (const double seconds : times) {
+    EXPECT_GT(seconds, 0);
+    sum += seconds;
+  }
+  EXPECT_LE(sum, spent.count());
+  engine->KeepPhaseTimes(nullptr);
+  const PhaseTimes before = times;
+  ASSERT_TRUE(engine->Append(kPrompt).ok());
+  EXPECT_EQ(times, before);
 }
 
 // CASES S01: only real tokens are counted, top_k for each in every MoE layer.

@@ -32,12 +32,15 @@ void Forward::Run(std::span<const BatchRow> batch, float* logits,
                   const StepRecord& record) {
   num_rows_ = batch.size();
   routed_parameters_ = 0;
+  clock_.Start(record.phases);
   Embed(batch);
   for (size_t layer = 0; layer < config_.layers.size(); ++layer) {
     Attention(layer, batch);
     FeedForward(layer, record);
   }
+  clock_.Enter(Phase::kHead);
   Head(batch, logits);
+  clock_.Stop();
   if (record.routed_parameters != nullptr) {
     *record.routed_parameters += routed_parameters_;
   }
@@ -67,14 +70,18 @@ void Forward::Attention(size_t layer, std::span<const BatchRow> batch) {
   const TraceZone zone("attention", LayerArg(layer));
   const LayerWeights& weights = model_.weights.layers[layer];
   Normalize(weights.attn_norm);
+  clock_.Enter(Phase::kQkv);
   ProjectQkv(layer);
+  clock_.Enter(Phase::kAttention);
   RotateAndStore(layer, batch);
   Attend(layer, batch);
+  clock_.Enter(Phase::kOutput);
   const ActivationView x =
       activations_.Set(attended_.data(), num_rows_, config_.q_dim(),
                        kernels::ReadsQuantized(weights.o.type), pool_);
   projected_.resize(num_rows_ * config_.model_dim);
   Multiply(x, weights.o, projected_.data());
+  clock_.Enter(Phase::kOther);
   kernels::Add(projected_.data(), num_rows_ * config_.model_dim,
                hidden_.data());
 }
@@ -180,14 +187,18 @@ void Forward::FeedForward(size_t layer, const StepRecord& record) {
   const TraceZone zone("feed-forward", LayerArg(layer));
   const LayerWeights& weights = model_.weights.layers[layer];
   Normalize(weights.ffn_norm);
+  clock_.Enter(Phase::kRouter);
   Route(layer, record);
+  clock_.Enter(Phase::kGateUp);
   GateAndUp(layer);
+  clock_.Enter(Phase::kDown);
   projected_.resize(num_rows_ * config_.model_dim);
   if (num_rows_ == 1) {
     SumExpertsOfOneRow(layer);
   } else {
     SumExpertsOfRows(layer);
   }
+  clock_.Enter(Phase::kOther);
   kernels::Add(projected_.data(), num_rows_ * config_.model_dim,
                hidden_.data());
 }

@@ -12,6 +12,7 @@
 #include "routing/grouping.h"
 #include "runtime/kv_cache.h"
 #include "runtime/loaded_model.h"
+#include "runtime/phase_clock.h"
 #include "runtime/step_record.h"
 
 namespace muster::runtime {
@@ -82,6 +83,7 @@ class Forward {
   kernels::Activations activations_;        // of normed_ or attention output
   kernels::Activations inner_activations_;  // of experts' inner vectors
   kernels::Activations shared_activations_;
+  PhaseClock clock_;
   size_t num_rows_ = 0;
   uint64_t routed_parameters_ = 0;  // weights times tokens, of this step
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "routing/router.h"
+#include "runtime/phase_clock.h"
 #include "telemetry/routing_stats.h"
 
 namespace muster::runtime {
@@ -18,6 +19,8 @@ struct StepRecord {
   // Grows by the parameters of routed experts that the step multiplied, summed
   // over its tokens: counted from the products that ran, not from the choice.
   uint64_t* routed_parameters = nullptr;
+  // Grows by the seconds that each kind of work took.
+  PhaseTimes* phases = nullptr;
 };
 
 }  // namespace muster::runtime
