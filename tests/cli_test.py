@@ -134,10 +134,21 @@ class GoldenModelTest(unittest.TestCase):
         self.assertEqual(deep["bytes_per_token"] - first["bytes_per_token"], 50 * positions)
         self.assertEqual(first["float_ops_per_token"], 2 * elements + attention)
         self.assertEqual(deep["float_ops_per_token"] - first["float_ops_per_token"], 50 * attention)
+        for test in roofline["tests"]:
+            for key in ("bytes_per_token", "byte_ops_per_token", "float_ops_per_token"):
+                self.assertEqual(sum(phase[key] for phase in test["phases"]), test[key])
+            self.assertAlmostEqual(sum(phase["share"] for phase in test["phases"]), 1, places=9)
         machine = roofline["machine"][0]
         seconds = max(first["bytes_per_token"] / machine["read_bytes_per_second"],
                       first["float_ops_per_token"] / machine["float_ops_per_second"])
         self.assertAlmostEqual(first["limit_tokens_per_second"] * seconds, 1, places=9)
+
+    def test_the_reports_cost_is_a_share_of_a_decoded_token(self):
+        found = json.loads(muster("bench", "-q", "-p", "0", "-n", "4", "-r", "3", "--report-cost", "--json",
+                                  self.MODEL).stdout)
+        cost, speed = found["report_cost"], found["tests"][0]["tokens_per_second"]["median"]
+        self.assertGreater(cost["seconds_per_token"], 0)
+        self.assertAlmostEqual(cost["share_of_decode"], cost["seconds_per_token"] * speed, places=12)
 
     def test_bench_prints_a_table_on_stdout_and_progress_on_stderr(self):
         done = muster("bench", "-r", "1", "-n", "2", "-p", "8", self.MODEL)

@@ -6,6 +6,7 @@
 #include "cli/bench/measure.h"
 #include "cli/bench/plan.h"
 #include "cli/bench/report.h"
+#include "cli/bench/report_cost.h"
 #include "cli/bench/roofline.h"
 #include "cli/command.h"
 #include "cli/demo_model.h"
@@ -53,10 +54,15 @@ void Print(const BenchFlags& flags, const BenchSubject& subject,
   const std::vector<MachinePeak> peaks = flags.roofline
                                              ? MeasurePeaksFor(measurements)
                                              : std::vector<MachinePeak>{};
+  const double report_seconds =
+      flags.report_cost ? ReportSecondsPerToken(subject.model->config) : 0;
   if (flags.json) {
     auto json = BenchJson(subject, measurements);
     if (flags.roofline) {
       json["roofline"] = RooflineJson(peaks, measurements, *subject.model);
+    }
+    if (flags.report_cost) {
+      json["report_cost"] = ReportCostJson(report_seconds, measurements);
     }
     PrintJson(json);
     return;
@@ -64,6 +70,9 @@ void Print(const BenchFlags& flags, const BenchSubject& subject,
   fmt::print("{}", BenchTable(subject, measurements));
   if (flags.roofline) {
     fmt::print("{}", RooflineText(peaks, measurements, *subject.model));
+  }
+  if (flags.report_cost) {
+    fmt::print("{}", ReportCostText(report_seconds, measurements));
   }
 }
 
@@ -121,7 +130,9 @@ void AddBenchCommand(CLI::App& app, Outcome& outcome) {
       ->capture_default_str();
   command->add_flag("--roofline", flags->roofline,
                     "Measure the machine too, and say what share of its limit "
-                    "was reached");
+                    "was reached and where the time goes");
+  command->add_flag("--report-cost", flags->report_cost,
+                    "Measure what counting experts for the report costs");
   command->add_flag("--json", flags->json, "Print JSON, with every sample");
   command->footer(
       "pp512 is a prompt of 512 tokens, tg64 are 64 tokens one by one; tokens "

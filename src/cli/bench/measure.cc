@@ -40,12 +40,14 @@ Status MeasureDepth(Engine& engine, const BenchPlan& plan, size_t depth,
                     std::atomic<uint64_t>& done_tokens) {
   for (size_t repetition = 0; repetition < plan.repetitions; ++repetition) {
     for (Measurement& line : lines) {
+      if (plan.phase_times) engine.KeepPhaseTimes(&line.phase_seconds);
       ASSIGN_OR_RETURN(const double seconds,
                        TimeTest(engine, depth, line.test));
       line.seconds.push_back(seconds);
       done_tokens += line.test.num_tokens;
     }
   }
+  engine.KeepPhaseTimes(nullptr);
   return {};
 }
 

@@ -23,6 +23,8 @@ struct Measurement {
   size_t depth = 0;
   BenchTest test;
   std::vector<double> seconds;  // of each repetition, in order
+  // Of all repetitions together, where the plan asks for it; else zeros.
+  runtime::PhaseTimes phase_seconds = {};
 
   std::vector<double> tokens_per_second() const;
 };

@@ -62,7 +62,8 @@ Result<BenchPlan> MakePlan(const BenchFlags& flags,
   BenchPlan plan = {.engines = EveryEngine(flags),
                     .depths = flags.depths,
                     .tests = EveryTest(flags),
-                    .repetitions = flags.repetitions};
+                    .repetitions = flags.repetitions,
+                    .phase_times = flags.roofline};
   std::sort(plan.depths.begin(), plan.depths.end());
   plan.depths.erase(std::unique(plan.depths.begin(), plan.depths.end()),
                     plan.depths.end());

@@ -21,7 +21,8 @@ struct BenchFlags {
   std::vector<size_t> chunks = {512};
   std::vector<std::string> kv_types = {"f16"};
   size_t repetitions = 5;
-  bool roofline = false;
+  bool roofline = false;     // also: where the time goes
+  bool report_cost = false;  // what counting for the report costs
   bool json = false;
 };
 
@@ -46,6 +47,7 @@ struct BenchPlan {
   std::vector<size_t> depths;    // ascending, none twice
   std::vector<BenchTest> tests;  // prompts first; a 0 in a list means none
   size_t repetitions = 1;
+  bool phase_times = false;
 
   // Positions that the deepest and longest test needs.
   size_t context_length() const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "cli/bench/phase_report.h"
 #include "cli/bench/samples.h"
 
 namespace muster::cli {
@@ -22,17 +23,19 @@ const MachinePeak& PeakOf(const std::vector<MachinePeak>& peaks,
   return *found;
 }
 
-Cost CostOfAToken(const Measurement& m, const runtime::LoadedModel& model) {
+// Of one token.
+PhaseCosts CostsOf(const Measurement& m, const runtime::LoadedModel& model) {
   const kernels::KvType kv = KvTypeOf(m.engine.kv_type);
   const auto count = static_cast<double>(m.test.num_tokens);
   if (m.test.kind == TestKind::kPrompt) {
-    return 1 / count *
-           Sum(PrefillCost(model, kv, m.depth, m.test.num_tokens,
-                           m.engine.chunk_tokens));
+    PhaseCosts costs = PrefillCost(model, kv, m.depth, m.test.num_tokens,
+                                   m.engine.chunk_tokens);
+    for (Cost& cost : costs) cost = 1 / count * cost;
+    return costs;
   }
   // The mean over the tokens: each sees itself and those before.
   const double positions = static_cast<double>(m.depth) + (count + 1) / 2;
-  return Sum(DecodeCost(model, kv, positions));
+  return DecodeCost(model, kv, positions);
 }
 
 double MedianSpeed(const Measurement& m) {
@@ -58,7 +61,8 @@ ordered_json ToJson(const MachinePeak& peak) {
           {"float_ops_per_second", peak.float_ops_per_second}};
 }
 
-ordered_json ToJson(const Measurement& m, const Roof& roof) {
+ordered_json ToJson(const Measurement& m, const Roof& roof,
+                    const PhaseCosts& costs) {
   return {{"test", m.test.name()},
           {"depth", m.depth},
           {"num_threads", m.engine.num_threads},
@@ -69,7 +73,8 @@ ordered_json ToJson(const Measurement& m, const Roof& roof) {
           {"float_ops_per_token", roof.cost.float_ops},
           {"limit_tokens_per_second", roof.tokens_per_second()},
           {"bound", roof.memory_bound() ? "memory" : "compute"},
-          {"share", MedianSpeed(m) / roof.tokens_per_second()}};
+          {"share", MedianSpeed(m) / roof.tokens_per_second()},
+          {"phases", PhaseJson(m, costs)}};
 }
 
 }  // namespace
@@ -80,7 +85,7 @@ double Roof::tokens_per_second() const {
 
 Roof RoofOf(const Measurement& measurement, const runtime::LoadedModel& model,
             const MachinePeak& peak) {
-  const Cost cost = CostOfAToken(measurement, model);
+  const Cost cost = Sum(CostsOf(measurement, model));
   return {.cost = cost,
           .memory_seconds = cost.bytes / peak.read_bytes_per_second,
           .compute_seconds = cost.byte_ops / peak.byte_ops_per_second +
@@ -119,6 +124,9 @@ std::string RooflineText(const std::vector<MachinePeak>& peaks,
   for (const Measurement& m : measurements) {
     text += Row(m, RoofOf(m, model, PeakOf(peaks, m.engine.num_threads)));
   }
+  for (const Measurement& m : measurements) {
+    text += PhaseTable(m, CostsOf(m, model));
+  }
   return text;
 }
 
@@ -130,7 +138,7 @@ ordered_json RooflineJson(const std::vector<MachinePeak>& peaks,
   ordered_json tests = ordered_json::array();
   for (const Measurement& m : measurements) {
     const Roof roof = RoofOf(m, model, PeakOf(peaks, m.engine.num_threads));
-    tests.push_back(ToJson(m, roof));
+    tests.push_back(ToJson(m, roof, CostsOf(m, model)));
   }
   return {{"machine", machine}, {"tests", tests}};
 }

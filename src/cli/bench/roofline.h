@@ -29,7 +29,8 @@ Roof RoofOf(const Measurement& measurement, const runtime::LoadedModel& model,
 std::vector<MachinePeak> MeasurePeaksFor(
     const std::vector<Measurement>& measurements);
 
-// The machine, and a table: cost of a token, limit and share reached.
+// The machine, and tables: cost of a token, limit and share reached; where the
+// time goes. REQUIRES: the plan had phase_times.
 std::string RooflineText(const std::vector<MachinePeak>& peaks,
                          const std::vector<Measurement>& measurements,
                          const runtime::LoadedModel& model);
