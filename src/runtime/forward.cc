@@ -1,10 +1,8 @@
 #include "runtime/forward.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/check.h"
-#include "kernels/attention.h"
 #include "kernels/dequantize.h"
 #include "kernels/elementwise.h"
 #include "kernels/rms_norm.h"
@@ -51,8 +49,7 @@ Forward::Forward(const LoadedModel& model, ThreadPool& pool,
     : model_(model),
       config_(model.config),
       pool_(pool),
-      rope_(model::RopeInverseFrequencies(model.config.rope),
-            model::RopeMagnitude(model.config.rope), context_length) {}
+      attention_(model.config, pool, context_length) {}
 
 void Forward::Embed(std::span<const BatchRow> batch) {
   const TraceZone zone("embed");
@@ -73,8 +70,14 @@ void Forward::Attention(size_t layer, std::span<const BatchRow> batch) {
   clock_.Enter(Phase::kQkv);
   ProjectQkv(layer);
   clock_.Enter(Phase::kAttention);
-  RotateAndStore(layer, batch);
-  Attend(layer, batch);
+  attended_.resize(num_rows_ * config_.q_dim());
+  attention_.Run(layer, batch,
+                 {.q_norm = weights.q_norm,
+                  .k_norm = weights.k_norm,
+                  .q = q_.data(),
+                  .k = k_.data(),
+                  .v = v_.data(),
+                  .out = attended_.data()});
   clock_.Enter(Phase::kOutput);
   const ActivationView x =
       activations_.Set(attended_.data(), num_rows_, config_.q_dim(),
@@ -111,73 +114,6 @@ void Forward::ProjectQkv(size_t layer) {
     kernels::Add(weights.v_bias, config_.kv_dim(),
                  v_.data() + row * config_.kv_dim());
   }
-}
-
-namespace {
-
-// In place, on each head or on all of them as one vector.
-void NormalizeHeads(model::QkNorm kind, const float* scale, float eps,
-                    size_t num_heads, size_t head_dim, float* heads) {
-  switch (kind) {
-    case model::QkNorm::kNone:
-      return;
-    case model::QkNorm::kWholeProjection:
-      kernels::RmsNorm(heads, scale, eps, num_heads * head_dim, heads);
-      return;
-    case model::QkNorm::kPerHead:
-      for (size_t h = 0; h < num_heads; ++h) {
-        float* head = heads + h * head_dim;
-        kernels::RmsNorm(head, scale, eps, head_dim, head);
-      }
-      return;
-  }
-}
-
-}  // namespace
-
-void Forward::RotateAndStore(size_t layer, std::span<const BatchRow> batch) {
-  const LayerWeights& weights = model_.weights.layers[layer];
-  pool_.ForEach(num_rows_, [&](size_t row) {
-    float* q = q_.data() + row * config_.q_dim();
-    float* k = k_.data() + row * config_.kv_dim();
-    NormalizeHeads(config_.qk_norm, weights.q_norm, config_.rms_eps,
-                   config_.num_heads, config_.head_dim, q);
-    NormalizeHeads(config_.qk_norm, weights.k_norm, config_.rms_eps,
-                   config_.num_kv_heads, config_.head_dim, k);
-    const size_t position = batch[row].position;
-    kernels::ApplyRope(rope_, config_.rope.pairing, position, config_.num_heads,
-                       config_.head_dim, q);
-    kernels::ApplyRope(rope_, config_.rope.pairing, position,
-                       config_.num_kv_heads, config_.head_dim, k);
-    batch[row].kv->Store(layer, position, k,
-                         v_.data() + row * config_.kv_dim());
-  });
-}
-
-void Forward::Attend(size_t layer, std::span<const BatchRow> batch) {
-  const size_t heads = config_.num_heads;
-  const size_t heads_per_kv = heads / config_.num_kv_heads;
-  const size_t window = config_.layers[layer].sliding_window;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
-  attended_.resize(num_rows_ * config_.q_dim());
-  const size_t num_tasks = num_rows_ * heads;
-  // A task's scratch belongs to a range of tasks, not to a thread.
-  const size_t ranges = std::min(num_tasks, pool_.num_threads() * 4);
-  scores_.resize(std::max(scores_.size(), ranges));
-  pool_.ForEach(ranges, [&](size_t range) {
-    std::vector<float>& scores = scores_[range];
-    for (size_t task = range; task < num_tasks; task += ranges) {
-      const size_t row = task / heads;
-      const size_t head = task % heads;
-      const size_t end = batch[row].position + 1;
-      const size_t begin = window != 0 && end > window ? end - window : 0;
-      scores.resize(std::max(scores.size(), end - begin));
-      const size_t at = row * config_.q_dim() + head * config_.head_dim;
-      kernels::AttendHead(
-          q_.data() + at, batch[row].kv->Head(layer, head / heads_per_kv),
-          begin, end, scale, scores.data(), attended_.data() + at);
-    }
-  });
 }
 
 // hidden += routed experts + shared expert. A dense layer is one expert that

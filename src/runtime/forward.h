@@ -8,23 +8,14 @@
 #include "base/thread_pool.h"
 #include "kernels/activations.h"
 #include "kernels/products.h"
-#include "kernels/rope.h"
 #include "routing/grouping.h"
-#include "runtime/kv_cache.h"
+#include "runtime/attention_step.h"
+#include "runtime/batch_row.h"
 #include "runtime/loaded_model.h"
 #include "runtime/phase_clock.h"
 #include "runtime/step_record.h"
 
 namespace muster::runtime {
-
-// A token of some sequence. Rows of one sequence in a batch stand in the order
-// of their positions, and each position before them is in the cache.
-struct BatchRow {
-  int32_t token = 0;    // REQUIRES: 0 <= token < vocab_size
-  size_t position = 0;  // REQUIRES: position < kv->capacity()
-  KvCache* kv = nullptr;
-  bool wants_logits = false;
-};
 
 // Owns the activations of a step; grows to the largest batch that it has seen.
 // The result of a row depends on its sequence alone: not on the other rows, on
@@ -45,8 +36,6 @@ class Forward {
   void Embed(std::span<const BatchRow> batch);
   void Attention(size_t layer, std::span<const BatchRow> batch);
   void ProjectQkv(size_t layer);
-  void RotateAndStore(size_t layer, std::span<const BatchRow> batch);
-  void Attend(size_t layer, std::span<const BatchRow> batch);
   void FeedForward(size_t layer, const StepRecord& record);
   void Route(size_t layer, const StepRecord& record);
   // Results of gate and up, in the forms that the down products read.
@@ -78,7 +67,7 @@ class Forward {
   const LoadedModel& model_;
   const model::ModelConfig& config_;
   ThreadPool& pool_;
-  kernels::RopeTable rope_;
+  AttentionStep attention_;
   kernels::ProductRunner products_;
   kernels::Activations activations_;        // of normed_ or attention output
   kernels::Activations inner_activations_;  // of experts' inner vectors
@@ -93,7 +82,6 @@ class Forward {
   std::vector<float> q_, k_, v_;       // [rows, q_dim or kv_dim]
   std::vector<float> attended_;        // [rows, q_dim]
   std::vector<float> projected_;       // [rows, model_dim]
-  std::vector<std::vector<float>> scores_;  // one per task of Attend
   routing::Routing routing_;
   routing::ExpertGroups groups_;
   std::vector<uint32_t> pair_of_slot_;  // [rows, top_k] -> row of expert_out_
