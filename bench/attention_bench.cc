@@ -16,29 +16,49 @@ using kernels::KvType;
 
 constexpr size_t kHeads = 32, kKvHeads = 4, kHeadDim = 128;
 
-// Keys and values of `positions`, the same at each.
+// Keys, then values of `positions`, head by head; the same at each position.
 AlignedBuffer FilledCache(KvType type, size_t positions) {
-  const size_t vector_bytes = kernels::KvVectorBytes(type, kHeadDim);
-  AlignedBuffer cache(2 * kKvHeads * positions * vector_bytes);
+  const size_t tile_bytes = kernels::KvTileBytes(type, kHeadDim);
+  const size_t part_bytes = positions / kernels::kKvTilePositions * tile_bytes;
+  AlignedBuffer cache(2 * kKvHeads * part_bytes);
   const std::vector<float> x(kHeadDim, 0.25f);
-  for (size_t at = 0; at < cache.size_bytes(); at += vector_bytes) {
-    kernels::StoreKv(type, x.data(), kHeadDim, cache.data() + at);
+  for (size_t at = 0; at < cache.size_bytes(); at += tile_bytes) {
+    const bool is_keys = at / part_bytes % 2 == 0;
+    for (size_t slot = 0; slot < kernels::kKvTilePositions; ++slot) {
+      (is_keys ? kernels::StoreKey : kernels::StoreValue)(
+          type, x.data(), kHeadDim, slot, cache.data() + at);
+    }
   }
   return cache;
 }
 
 void Decode(benchmark::State& state, KvType type) {
   const auto positions = static_cast<size_t>(state.range(0));
-  const size_t part_bytes = positions * kernels::KvVectorBytes(type, kHeadDim);
   const AlignedBuffer cache = FilledCache(type, positions);
-  const std::vector<float> q(kHeadDim, 0.5f);
-  std::vector<float> scores(positions), out(kHeadDim);
+  const size_t part_bytes = cache.size_bytes() / (2 * kKvHeads);
+  const size_t heads = kHeads / kKvHeads;
+  const std::vector<float> q(heads * kHeadDim, 0.5f);
+  std::vector<float> packed(q.size()), out(q.size());
+  std::vector<float> partials(heads * kernels::PartialFloats(kHeadDim));
+  std::vector<float> states(partials.size());
+  const kernels::PositionRange range = {.begin = 0, .end = positions};
+  const kernels::QueryTile tile = {.q = q.data(),
+                                   .row_stride = q.size(),
+                                   .num_heads = heads,
+                                   .ranges = &range,
+                                   .num_rows = 1,
+                                   .head_dim = kHeadDim};
   for (auto _ : state) {
-    for (size_t head = 0; head < kHeads; ++head) {
-      const size_t kv_head = head / (kHeads / kKvHeads);
+    for (size_t kv_head = 0; kv_head < kKvHeads; ++kv_head) {
       const std::byte* keys = cache.data() + 2 * kv_head * part_bytes;
-      kernels::AttendHead(q.data(), {type, keys, keys + part_bytes, kHeadDim},
-                          0, positions, 0.1f, scores.data(), out.data());
+      const kernels::KvHeadView kv = {type, keys, keys + part_bytes, kHeadDim};
+      kernels::PackQueries(tile, 0.1f, packed.data());
+      kernels::ClearStates(tile, states.data());
+      for (size_t b = 0; b < positions / kernels::kAttentionBlock; ++b) {
+        kernels::AttendBlock(tile, packed.data(), kv, b, partials.data());
+        kernels::MergeBlock(tile, b, partials.data(), states.data());
+      }
+      kernels::FinishStates(tile, states.data(), out.data());
     }
   }
   SetRates(state, static_cast<double>(cache.size_bytes()),

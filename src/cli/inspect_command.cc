@@ -44,7 +44,7 @@ Result<Inspection> Inspect(const std::string& path) {
   i.counts = model::CountParameters(i.read.config, index);
   i.weight_bytes = runtime::WeightMemoryBytes(index);
   i.kv_bytes =
-      runtime::KvCache::SizeBytes(i.read.config, 1, kernels::KvType::kF16);
+      runtime::KvCache::BytesPerPosition(i.read.config, kernels::KvType::kF16);
   for (const formats::TensorInfo& tensor : i.files.tensors) {
     i.bytes_by_type[std::string(Name(tensor.type))] += tensor.size_bytes;
   }

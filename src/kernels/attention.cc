@@ -1,144 +1,198 @@
 #include "kernels/attention.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <vector>
+#include <bit>
+#include <cstdint>
+#include <limits>
 
 #include "base/check.h"
-#include "kernels/dequantize.h"
-#include "kernels/elementwise.h"
-#include "tensor/blocks.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/attention.cc"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
 
+#include "kernels/attention_keys.h"
+#include "kernels/attention_partial.h"
+#include "kernels/attention_values.h"
 #include "kernels/simd.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace muster::kernels::HWY_NAMESPACE {
 
-// Elements [i, i + 16) of a stored vector, all of which exist.
-template <KvType kType>
-HWY_INLINE F32x16 LoadKv(const std::byte* vector, size_t i) {
-  if constexpr (kType == KvType::kF32) {
-    return Load16(reinterpret_cast<const float*>(vector) + i);
-  } else if constexpr (kType == KvType::kF16) {
-    return LoadF16x16(reinterpret_cast<const uint16_t*>(vector) + i);
-  } else {
-    const auto* block = reinterpret_cast<const BlockQ8_0*>(vector) + i / 32;
-    return Mul16(LoadI8x16(block->qs + i % 32), Set16(HalfToFloat(block->d)));
+// Queries that share loads of keys and values: their sums fill the registers.
+constexpr size_t kMaxGroup = kParts == 1 ? 8 : 4;
+
+// Cuts a tile's queries into groups of kMaxGroup, and the rest into smaller
+// powers of two. fn(first query, number).
+template <class Fn>
+HWY_INLINE void ForEachGroup(const QueryTile& tile, const Fn& fn) {
+  const size_t num_queries = tile.num_queries();
+  for (size_t first = 0; first < num_queries;) {
+    const size_t count =
+        std::min(kMaxGroup, std::bit_floor(num_queries - first));
+    fn(first, count);
+    first += count;
   }
 }
 
-// Elements [i, i + left), zeros in the other lanes. REQUIRES: left < 16.
-template <KvType kType>
-HWY_INLINE F32x16 LoadKvTail(const std::byte* vector, size_t i, size_t left) {
-  static_assert(kType != KvType::kQ8);  // has whole blocks
-  if constexpr (kType == KvType::kF32) {
-    return LoadPartial16(reinterpret_cast<const float*>(vector) + i, left);
-  } else {
-    uint16_t padded[16] = {};
-    std::memcpy(padded, vector + i * sizeof(uint16_t), left * sizeof(uint16_t));
-    return LoadF16x16(padded);
-  }
-}
-
-// scores[p - begin] = scale * q . k of position p. One accumulator of 16 lanes:
-// the positions are independent of each other and overlap.
-template <KvType kType>
-HWY_INLINE void Scores(const float* HWY_RESTRICT q, const KvHeadView& kv,
-                       size_t begin, size_t end, float scale,
-                       float* HWY_RESTRICT scores) {
-  const size_t dim = kv.head_dim;
-  const size_t whole = dim / 16 * 16;
-  const size_t vector_bytes = KvVectorBytes(kType, dim);
-  const std::byte* key = kv.keys + begin * vector_bytes;
-  for (size_t p = begin; p < end; ++p, key += vector_bytes) {
-    F32x16 sum = Zero16();
-    for (size_t i = 0; i < whole; i += 16) {
-      sum = MulAdd16(LoadKv<kType>(key, i), Load16(q + i), sum);
-    }
-    if constexpr (kType != KvType::kQ8) {
-      if (whole < dim) {
-        sum = MulAdd16(LoadKvTail<kType>(key, whole, dim - whole),
-                       LoadPartial16(q + whole, dim - whole), sum);
+// A group is laid out [head_dim, count], so that a broadcast walks memory.
+void PackQueries(const QueryTile& tile, float scale,
+                 float* HWY_RESTRICT packed) {
+  ForEachGroup(tile, [&](size_t first, size_t count) {
+    float* group = packed + first * tile.head_dim;
+    for (size_t i = 0; i < count; ++i) {
+      const size_t row = (first + i) / tile.num_heads;
+      const size_t head = (first + i) % tile.num_heads;
+      const float* q = tile.q + row * tile.row_stride + head * tile.head_dim;
+      for (size_t e = 0; e < tile.head_dim; ++e) {
+        group[e * count + i] = q[e] * scale;
       }
     }
-    scores[p - begin] = ReduceAdd16(sum) * scale;
-  }
+  });
 }
 
-// out[0, 16 * kBlocks) = sum of weights[p - begin] * elements [i, ...) of the
-// value of position p, positions in order, sums in registers.
-template <KvType kType, size_t kBlocks>
-HWY_INLINE void WeightedValues(const KvHeadView& kv, size_t i, size_t begin,
-                               size_t end, const float* HWY_RESTRICT weights,
-                               float* HWY_RESTRICT out) {
-  const size_t vector_bytes = KvVectorBytes(kType, kv.head_dim);
-  const std::byte* value = kv.values + begin * vector_bytes;
-  F32x16 sum[kBlocks];
-  for (size_t b = 0; b < kBlocks; ++b) sum[b] = Zero16();
-  for (size_t p = begin; p < end; ++p, value += vector_bytes) {
-    const F32x16 weight = Set16(weights[p - begin]);
-    for (size_t b = 0; b < kBlocks; ++b) {
-      sum[b] = MulAdd16(LoadKv<kType>(value, i + 16 * b), weight, sum[b]);
+// scores[position of the block] -> weights, for positions [begin, end), which
+// is not empty. Lanes beside them become 0.
+HWY_INLINE void SoftmaxOfBlock(float* HWY_RESTRICT scores, size_t begin,
+                               size_t end, float* HWY_RESTRICT partial) {
+  const float lowest = -std::numeric_limits<float>::infinity();
+  const size_t first = begin / 16 * 16;
+  const size_t last = (end + 15) / 16 * 16;
+  std::fill(scores + first, scores + begin, lowest);
+  std::fill(scores + end, scores + last, lowest);
+  F32x16 largest = Load16(scores + first);
+  for (size_t p = first + 16; p < last; p += 16) {
+    largest = Max16(largest, Load16(scores + p));
+  }
+  const float max = ReduceMax16(largest);
+  // Where all scores are -inf all weights are 0, in this block.
+  const F32x16 base = Set16(max == lowest ? 0.0f : max);
+  F32x16 sum = Zero16();
+  for (size_t p = first; p < last; p += 16) {
+    const F32x16 weight = Exp16(Sub16(Load16(scores + p), base));
+    Store16(weight, scores + p);
+    sum = Add16(sum, weight);
+  }
+  partial[kPartialMax] = max;
+  partial[kPartialSum] = ReduceAdd16(sum);
+}
+
+// The visible part of one block for a group of queries, whose rows may see
+// different parts of it.
+template <KvType kType, size_t kQueries>
+class GroupInBlock {
+ public:
+  // packed: [head_dim, kQueries]; partials: [kQueries, PartialFloats]
+  GroupInBlock(const QueryTile& tile, size_t first_query, const float* packed,
+               const KvHeadView& kv, size_t block, float* partials)
+      : head_dim_(tile.head_dim),
+        stride_(PartialFloats(tile.head_dim)),
+        packed_(packed),
+        partials_(partials) {
+    const size_t block_begin = block * kAttentionBlock;
+    for (size_t q = 0; q < kQueries; ++q) {
+      range_[q] = VisibleInBlock(
+          tile.ranges[(first_query + q) / tile.num_heads], block_begin);
+      union_.begin = std::min(union_.begin, range_[q].begin);
+      union_.end = std::max(union_.end, range_[q].end);
+      common_.begin = std::max(common_.begin, range_[q].begin);
+      common_.end = std::min(common_.end, range_[q].end);
+    }
+    const size_t tile_offset =
+        block_begin / kKvTilePositions * KvTileBytes(kType, head_dim_);
+    keys_ = kv.keys + tile_offset;
+    values_ = kv.values + tile_offset;
+  }
+
+  void Run() {
+    if (union_.begin >= union_.end) return;
+    Score();
+    for (size_t q = 0; q < kQueries; ++q) {
+      float* partial = partials_ + q * stride_;
+      std::fill(partial, partial + stride_, 0.0f);
+      if (range_[q].begin >= range_[q].end) continue;
+      SoftmaxOfBlock(weights_[q], range_[q].begin, range_[q].end, partial);
+    }
+    AddVisibleValues();
+  }
+
+ private:
+  void Score() {
+    const size_t tile_bytes = KvTileBytes(kType, head_dim_);
+    for (size_t t = union_.begin / kKvTilePositions;
+         t * kKvTilePositions < union_.end; ++t) {
+      ScoreTile<kType, kQueries, kAttentionBlock>(
+          packed_, keys_ + t * tile_bytes, head_dim_,
+          weights_[0] + t * kKvTilePositions);
     }
   }
-  for (size_t b = 0; b < kBlocks; ++b) Store16(sum[b], out + 16 * b);
-}
 
-// The last elements of a head_dim that is not a multiple of 16.
+  // What all see is read once; what is before and behind it, row by row. A
+  // position that a row does not see is not even multiplied by 0.
+  void AddVisibleValues() {
+    if constexpr (kQueries == 1) {
+      AddValuesOf(0, range_[0].begin, range_[0].end);
+    } else {
+      const bool shared = common_.begin < common_.end;
+      for (size_t q = 0; q < kQueries; ++q) {
+        AddValuesOf(q, range_[q].begin, shared ? common_.begin : range_[q].end);
+      }
+      if (!shared) return;
+      AddValues<kType, kQueries, kAttentionBlock>(
+          weights_[0], values_, head_dim_, common_.begin, common_.end,
+          partials_ + kPartialValues, stride_);
+      for (size_t q = 0; q < kQueries; ++q) {
+        AddValuesOf(q, common_.end, range_[q].end);
+      }
+    }
+  }
+
+  HWY_NOINLINE void AddValuesOf(size_t q, size_t begin, size_t end) {
+    if (begin >= end) return;
+    AddValues<kType, 1, kAttentionBlock>(
+        weights_[q], values_, head_dim_, begin, end,
+        partials_ + q * stride_ + kPartialValues, stride_);
+  }
+
+  size_t head_dim_;
+  size_t stride_;
+  const float* packed_;
+  const std::byte* keys_;
+  const std::byte* values_;
+  float* partials_;
+  PositionRange range_[kQueries];  // counted from the block's first position
+  PositionRange union_ = {.begin = kAttentionBlock, .end = 0};
+  PositionRange common_ = {.begin = 0, .end = kAttentionBlock};
+  alignas(64) float weights_[kQueries][kAttentionBlock];  // first the scores
+};
+
 template <KvType kType>
-HWY_INLINE void WeightedTail(const KvHeadView& kv, size_t i, size_t begin,
-                             size_t end, const float* HWY_RESTRICT weights,
-                             float* HWY_RESTRICT out) {
-  const size_t left = kv.head_dim - i;
-  const size_t vector_bytes = KvVectorBytes(kType, kv.head_dim);
-  F32x16 sum = Zero16();
-  for (size_t p = begin; p < end; ++p) {
-    const std::byte* value = kv.values + p * vector_bytes;
-    sum = MulAdd16(LoadKvTail<kType>(value, i, left), Set16(weights[p - begin]),
-                   sum);
-  }
-  StorePartial16(sum, out, left);
+void AttendBlockTyped(const QueryTile& tile, const float* packed,
+                      const KvHeadView& kv, size_t block, float* partials) {
+  ForEachGroup(tile, [&](size_t first, size_t count) {
+    const auto run = [&]<size_t kQueries>() {
+      GroupInBlock<kType, kQueries>(
+          tile, first, packed + first * tile.head_dim, kv, block,
+          partials + first * PartialFloats(tile.head_dim))
+          .Run();
+    };
+    if (count == 1) return run.template operator()<1>();
+    if (count == 2) return run.template operator()<2>();
+    if (count == 4) return run.template operator()<4>();
+    if constexpr (kMaxGroup == 8) return run.template operator()<8>();
+  });
 }
 
-template <KvType kType>
-HWY_INLINE void AttendTyped(const float* q, const KvHeadView& kv, size_t begin,
-                            size_t end, float scale, float* scores,
-                            float* out) {
-  Scores<kType>(q, kv, begin, end, scale, scores);
-  kernels::Softmax(scores, end - begin);
-  // As many sums as half of the registers hold.
-  constexpr size_t kBlocks = kParts == 1 ? 8 : 4;
-  const size_t dim = kv.head_dim;
-  size_t i = 0;
-  for (; i + 16 * kBlocks <= dim; i += 16 * kBlocks) {
-    WeightedValues<kType, kBlocks>(kv, i, begin, end, scores, out + i);
-  }
-  for (; i + 64 <= dim; i += 64) {
-    WeightedValues<kType, 4>(kv, i, begin, end, scores, out + i);
-  }
-  for (; i + 16 <= dim; i += 16) {
-    WeightedValues<kType, 1>(kv, i, begin, end, scores, out + i);
-  }
-  if constexpr (kType != KvType::kQ8) {
-    if (i < dim) WeightedTail<kType>(kv, i, begin, end, scores, out + i);
-  }
-}
-
-void AttendHead(const float* q, const KvHeadView& kv, size_t begin, size_t end,
-                float scale, float* scores, float* out) {
+void AttendBlock(const QueryTile& tile, const float* packed,
+                 const KvHeadView& kv, size_t block, float* partials) {
   switch (kv.type) {
     case KvType::kF32:
-      return AttendTyped<KvType::kF32>(q, kv, begin, end, scale, scores, out);
+      return AttendBlockTyped<KvType::kF32>(tile, packed, kv, block, partials);
     case KvType::kF16:
-      return AttendTyped<KvType::kF16>(q, kv, begin, end, scale, scores, out);
+      return AttendBlockTyped<KvType::kF16>(tile, packed, kv, block, partials);
     case KvType::kQ8:
-      return AttendTyped<KvType::kQ8>(q, kv, begin, end, scale, scores, out);
+      return AttendBlockTyped<KvType::kQ8>(tile, packed, kv, block, partials);
   }
 }
 
@@ -148,41 +202,17 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace muster::kernels {
 
-HWY_EXPORT(AttendHead);
+HWY_EXPORT(PackQueries);
+HWY_EXPORT(AttendBlock);
 
-void AttendHead(const float* q, const KvHeadView& kv, size_t begin, size_t end,
-                float scale, float* scores, float* out) {
-  CHECK_LT(begin, end);
-  HWY_DYNAMIC_DISPATCH(AttendHead)(q, kv, begin, end, scale, scores, out);
+void PackQueries(const QueryTile& tile, float scale, float* packed) {
+  HWY_DYNAMIC_DISPATCH(PackQueries)(tile, scale, packed);
 }
 
-void AttendHeadReference(const float* q, const KvHeadView& kv, size_t begin,
-                         size_t end, float scale, float* out) {
-  const size_t dim = kv.head_dim;
-  const size_t vector_bytes = KvVectorBytes(kv.type, dim);
-  const DType stored = kv.type == KvType::kF32   ? DType::kF32
-                       : kv.type == KvType::kF16 ? DType::kF16
-                                                 : DType::kQ8_0;
-  std::vector<float> vector(dim);
-  std::vector<double> weights(end - begin);
-  double largest = -1e300;
-  for (size_t p = begin; p < end; ++p) {
-    Dequantize(stored, kv.keys + p * vector_bytes, dim, vector.data());
-    double dot = 0;
-    for (size_t i = 0; i < dim; ++i) dot += double{q[i]} * vector[i];
-    weights[p - begin] = dot * scale;
-    largest = std::max(largest, weights[p - begin]);
-  }
-  double sum = 0;
-  for (double& w : weights) sum += w = std::exp(w - largest);
-  std::vector<double> result(dim, 0.0);
-  for (size_t p = begin; p < end; ++p) {
-    Dequantize(stored, kv.values + p * vector_bytes, dim, vector.data());
-    for (size_t i = 0; i < dim; ++i) {
-      result[i] += weights[p - begin] / sum * vector[i];
-    }
-  }
-  for (size_t i = 0; i < dim; ++i) out[i] = static_cast<float>(result[i]);
+void AttendBlock(const QueryTile& tile, const float* packed,
+                 const KvHeadView& kv, size_t block, float* partials) {
+  CHECK_EQ(tile.head_dim, kv.head_dim);
+  HWY_DYNAMIC_DISPATCH(AttendBlock)(tile, packed, kv, block, partials);
 }
 
 }  // namespace muster::kernels

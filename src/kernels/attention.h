@@ -1,44 +1,80 @@
-// Attention of one query head over the cached keys and values of one KV head.
+// Attention of the query heads that share one KV head, block by block over the
+// cache: out = softmax(scale * q K^T) V over the positions that a row sees.
+//
+// A block is kAttentionBlock positions from a multiple of it. Each block gives
+// a partial result of its own, and a row's partials are merged in the order of
+// blocks. So the bits of a row's result depend on its query, its range and its
+// cache alone: not on the rows beside it, on who computed which block, or on
+// the instruction set.
+//
+//   score(p)   = sum over i in order of (scale * q[i]) * k_p[i], fused
+//   max, sum   = of the scores of the block's visible positions, and of
+//                w(p) = exp(score(p) - max): 16 lanes by p % 16, then one tree
+//   values[i]  = sum over p in order of w(p) * v_p[i], fused
+//   merge      = both sides scaled by exp(own max - larger max), then added
+//
+// All functions are thread-safe.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+
+#include "kernels/kv_tiles.h"
 
 namespace muster::kernels {
 
-// How cached keys and values are stored.
-enum class KvType : uint8_t {
-  kF32,
-  kF16,  // rounded to nearest even
-  kQ8,   // Q8_0 blocks: 32 int8 with a float16 scale; head_dim % 32 == 0
+inline constexpr size_t kAttentionBlock = 256;  // positions
+static_assert(kAttentionBlock % kKvTilePositions == 0);
+
+// Positions [begin, end), begin < end.
+struct PositionRange {
+  size_t begin = 0;
+  size_t end = 0;
 };
 
-// Bytes of one vector of head_dim elements.
-size_t KvVectorBytes(KvType type, size_t head_dim);
-
-// Stores one head's key or value.   x: [head_dim]
-// F16 beyond 65504 becomes infinity. A block of Q8 that holds NaN, infinity or
-// more than its scale can reach becomes NaN as a whole. Thread-safe.
-void StoreKv(KvType type, const float* x, size_t head_dim, std::byte* out);
-
-// Positions [0, num_positions) of one KV head; vector p is at
-// keys + p * vector_bytes.
-struct KvHeadView {
-  KvType type = KvType::kF16;
-  const std::byte* keys = nullptr;
-  const std::byte* values = nullptr;
+// Some rows of one sequence, and in each the query heads of one KV head. Query
+// number row * num_heads + head is q[row * row_stride + head * head_dim].
+struct QueryTile {
+  const float* q = nullptr;               // [num_rows, row_stride]
+  size_t row_stride = 0;                  // in floats
+  size_t num_heads = 0;                   // that follow each other in a row
+  const PositionRange* ranges = nullptr;  // [num_rows], neither end descends
+  size_t num_rows = 0;
   size_t head_dim = 0;
+
+  size_t num_queries() const { return num_rows * num_heads; }
 };
 
-// out = softmax(scale * q K^T over positions [begin, end)) V.
-// q, out: [head_dim]; scores: [end - begin], scratch. The order of additions is
-// defined by begin, end and head_dim alone. Thread-safe.
-// REQUIRES: begin < end.
-void AttendHead(const float* q, const KvHeadView& kv, size_t begin, size_t end,
-                float scale, float* scores, float* out);
+// Floats of a partial result: largest score, sum of weights, weighted values.
+// A query's partials and states are [PartialFloats(head_dim)] each.
+constexpr size_t PartialFloats(size_t head_dim) {
+  return 16 + PaddedHeadDim(head_dim);
+}
 
-// The definition in double. Tests compare to this.
-void AttendHeadReference(const float* q, const KvHeadView& kv, size_t begin,
-                         size_t end, float scale, float* out);
+// Scales the queries and lays them out as AttendBlock reads them, for the
+// instruction set in use.   packed: [num_queries, head_dim]
+void PackQueries(const QueryTile& tile, float scale, float* packed);
+
+// partials[query] = the attention of that query over the positions of `block`
+// that its row sees; not written where it sees none.
+// partials: [num_queries, PartialFloats]
+void AttendBlock(const QueryTile& tile, const float* packed,
+                 const KvHeadView& kv, size_t block, float* partials);
+
+// states[query] = nothing seen yet.   states: [num_queries, PartialFloats]
+void ClearStates(const QueryTile& tile, float* states);
+
+// states[query] takes in partials[query], where its row sees any of `block`.
+// Call in the order of blocks.
+void MergeBlock(const QueryTile& tile, size_t block, const float* partials,
+                float* states);
+
+// out = weighted values / sum of weights, laid out as the queries are.
+// out: [num_rows, row_stride]
+void FinishStates(const QueryTile& tile, const float* states, float* out);
+
+// The definition of one query's result in double. Tests compare to this.
+// q, out: [head_dim]
+void AttentionReference(const float* q, const KvHeadView& kv,
+                        PositionRange range, float scale, float* out);
 
 }  // namespace muster::kernels

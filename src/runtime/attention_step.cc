@@ -7,6 +7,9 @@
 
 namespace muster::runtime {
 
+using kernels::KvHeadView;
+using kernels::QueryTile;
+
 namespace {
 
 // In place, on each head or on all of them as one vector.
@@ -27,6 +30,12 @@ void NormalizeHeads(model::QkNorm kind, const float* scale, float eps,
   }
 }
 
+// Grows `floats` to `size` and returns its start.
+float* AtLeast(std::vector<float>* floats, size_t size) {
+  if (floats->size() < size) floats->resize(size);
+  return floats->data();
+}
+
 }  // namespace
 
 AttentionStep::AttentionStep(const model::ModelConfig& config, ThreadPool& pool,
@@ -34,7 +43,9 @@ AttentionStep::AttentionStep(const model::ModelConfig& config, ThreadPool& pool,
     : config_(config),
       pool_(pool),
       rope_(model::RopeInverseFrequencies(config.rope),
-            model::RopeMagnitude(config.rope), context_length) {}
+            model::RopeMagnitude(config.rope), context_length),
+      scale_(1.0f / std::sqrt(static_cast<float>(config.head_dim))),
+      scratch_(pool.num_threads()) {}
 
 void AttentionStep::Run(size_t layer, std::span<const BatchRow> batch,
                         const AttentionOperands& operands) {
@@ -68,28 +79,91 @@ void AttentionStep::RotateAndStore(size_t layer,
 
 void AttentionStep::Attend(size_t layer, std::span<const BatchRow> batch,
                            const AttentionOperands& operands) {
-  const size_t heads = config_.num_heads;
-  const size_t heads_per_kv = heads / config_.num_kv_heads;
-  const size_t window = config_.layers[layer].sliding_window;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
-  const size_t num_tasks = batch.size() * heads;
-  // A task's scratch belongs to a range of tasks, not to a thread.
-  const size_t ranges = std::min(num_tasks, pool_.num_threads() * 4);
-  scores_.resize(std::max(scores_.size(), ranges));
-  pool_.ForEach(ranges, [&](size_t range) {
-    std::vector<float>& scores = scores_[range];
-    for (size_t task = range; task < num_tasks; task += ranges) {
-      const size_t row = task / heads;
-      const size_t head = task % heads;
-      const size_t end = batch[row].position + 1;
-      const size_t begin = window != 0 && end > window ? end - window : 0;
-      scores.resize(std::max(scores.size(), end - begin));
-      const size_t at = row * config_.q_dim() + head * config_.head_dim;
-      kernels::AttendHead(operands.q + at,
-                          batch[row].kv->Head(layer, head / heads_per_kv),
-                          begin, end, scale, scores.data(), operands.out + at);
+  plan_.Make(batch, {.heads_per_kv = config_.num_heads / config_.num_kv_heads,
+                     .num_kv_heads = config_.num_kv_heads,
+                     .head_dim = config_.head_dim,
+                     .window = config_.layers[layer].sliding_window,
+                     .num_threads = pool_.num_threads()});
+  AtLeast(&split_partials_, plan_.split_floats());
+  const std::vector<size_t>& split_sizes = plan_.split_sizes();
+  tasks_left_ = std::vector<std::atomic<size_t>>(split_sizes.size());
+  for (size_t i = 0; i < split_sizes.size(); ++i) {
+    tasks_left_[i].store(split_sizes[i], std::memory_order_relaxed);
+  }
+  // Each thread has its own scratch and takes the next task when it is free.
+  std::atomic<size_t> next_task{0};
+  pool_.ForEach(pool_.num_threads(), [&](size_t thread) {
+    while (true) {
+      const size_t at = next_task.fetch_add(1, std::memory_order_relaxed);
+      if (at >= plan_.tasks().size()) return;
+      const AttentionTask& task = plan_.tasks()[at];
+      const size_t first_float = task.first_row * config_.q_dim() +
+                                 task.kv_head * config_.head_dim *
+                                     (config_.num_heads / config_.num_kv_heads);
+      const QueryTile tile = Queries(task, operands.q + first_float);
+      const KvHeadView kv = batch[task.first_row].kv->Head(layer, task.kv_head);
+      float* out = operands.out + first_float;
+      if (task.split == kNotSplit) {
+        RunWhole(tile, kv, task, &scratch_[thread], out);
+      } else {
+        RunPart(tile, kv, task, &scratch_[thread], out);
+      }
     }
   });
+}
+
+QueryTile AttentionStep::Queries(const AttentionTask& task,
+                                 const float* q) const {
+  return {.q = q,
+          .row_stride = config_.q_dim(),
+          .num_heads = config_.num_heads / config_.num_kv_heads,
+          .ranges = plan_.ranges().data() + task.first_row,
+          .num_rows = task.num_rows,
+          .head_dim = config_.head_dim};
+}
+
+void AttentionStep::RunWhole(const QueryTile& tile, const KvHeadView& kv,
+                             const AttentionTask& task, Scratch* scratch,
+                             float* out) const {
+  const size_t floats =
+      tile.num_queries() * kernels::PartialFloats(tile.head_dim);
+  float* packed = AtLeast(&scratch->packed, tile.num_queries() * tile.head_dim);
+  float* partials = AtLeast(&scratch->partials, floats);
+  float* states = AtLeast(&scratch->states, floats);
+  kernels::PackQueries(tile, scale_, packed);
+  kernels::ClearStates(tile, states);
+  for (size_t block = task.first_block; block < task.end_block; ++block) {
+    kernels::AttendBlock(tile, packed, kv, block, partials);
+    kernels::MergeBlock(tile, block, partials, states);
+  }
+  kernels::FinishStates(tile, states, out);
+}
+
+// The task that ends last merges the whole tile, in the order of blocks.
+void AttentionStep::RunPart(const QueryTile& tile, const KvHeadView& kv,
+                            const AttentionTask& task, Scratch* scratch,
+                            float* out) {
+  const size_t floats =
+      tile.num_queries() * kernels::PartialFloats(tile.head_dim);
+  float* packed = AtLeast(&scratch->packed, tile.num_queries() * tile.head_dim);
+  kernels::PackQueries(tile, scale_, packed);
+  float* partials = split_partials_.data() + task.partials_offset;
+  const auto of_block = [&](size_t block) {
+    return partials + (block - task.tile_first_block) * floats;
+  };
+  for (size_t block = task.first_block; block < task.end_block; ++block) {
+    kernels::AttendBlock(tile, packed, kv, block, of_block(block));
+  }
+  if (tasks_left_[task.split].fetch_sub(1, std::memory_order_acq_rel) != 1) {
+    return;
+  }
+  float* states = AtLeast(&scratch->states, floats);
+  kernels::ClearStates(tile, states);
+  for (size_t block = task.tile_first_block; block < task.tile_end_block;
+       ++block) {
+    kernels::MergeBlock(tile, block, of_block(block), states);
+  }
+  kernels::FinishStates(tile, states, out);
 }
 
 }  // namespace muster::runtime

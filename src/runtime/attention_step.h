@@ -2,6 +2,7 @@
 // values, and what each row sees of its sequence.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "kernels/attention.h"
 #include "kernels/rope.h"
 #include "model/config.h"
+#include "runtime/attention_plan.h"
 #include "runtime/batch_row.h"
 
 namespace muster::runtime {
@@ -39,15 +41,32 @@ class AttentionStep {
            const AttentionOperands& operands);
 
  private:
+  // Memory of one thread while it runs a task.
+  struct Scratch {
+    std::vector<float> packed;    // [queries, head_dim]
+    std::vector<float> partials;  // [queries, PartialFloats]
+    std::vector<float> states;    // [queries, PartialFloats]
+  };
+
   void RotateAndStore(size_t layer, std::span<const BatchRow> batch,
                       const AttentionOperands& operands);
   void Attend(size_t layer, std::span<const BatchRow> batch,
               const AttentionOperands& operands);
+  kernels::QueryTile Queries(const AttentionTask& task, const float* q) const;
+  void RunWhole(const kernels::QueryTile& tile, const kernels::KvHeadView& kv,
+                const AttentionTask& task, Scratch* scratch, float* out) const;
+  void RunPart(const kernels::QueryTile& tile, const kernels::KvHeadView& kv,
+               const AttentionTask& task, Scratch* scratch, float* out);
 
   const model::ModelConfig& config_;
   ThreadPool& pool_;
   kernels::RopeTable rope_;
-  std::vector<std::vector<float>> scores_;  // one per task of Attend
+  float scale_;  // of scores
+  AttentionPlan plan_;
+  std::vector<Scratch> scratch_;       // [threads]
+  std::vector<float> split_partials_;  // of tiles that several tasks share
+  // Tasks of each split tile that have yet to end: the last one merges.
+  std::vector<std::atomic<size_t>> tasks_left_;
 };
 
 }  // namespace muster::runtime

@@ -3,21 +3,22 @@
 
 #include <cstddef>
 
-#include "kernels/attention.h"
+#include "kernels/kv_tiles.h"
 #include "model/config.h"
 #include "tensor/aligned_buffer.h"
 
 namespace muster::runtime {
 
-// One thread writes; readers of earlier positions may run beside it.
+// Threads may store different positions at once. No thread may read a layer
+// while another stores in it: neighbouring positions share tiles.
 class KvCache {
  public:
   // Memory is taken at once and touched as positions are stored.
   KvCache(const model::ModelConfig& config, size_t capacity,
           kernels::KvType type);
 
-  static size_t SizeBytes(const model::ModelConfig& config, size_t capacity,
-                          kernels::KvType type);
+  static size_t BytesPerPosition(const model::ModelConfig& config,
+                                 kernels::KvType type);
 
   size_t capacity() const { return capacity_; }  // positions
   size_t size_bytes() const { return buffer_.size_bytes(); }
@@ -29,14 +30,15 @@ class KvCache {
   kernels::KvHeadView Head(size_t layer, size_t kv_head) const;
 
  private:
-  // Layout: [layer][key or value][kv_head][position] vectors.
+  // Layout: [layer][key or value][kv_head][position / 32] tiles.
   size_t Offset(size_t layer, size_t part, size_t kv_head) const;
 
   size_t num_kv_heads_;
   size_t head_dim_;
   size_t capacity_;
   kernels::KvType type_;
-  size_t vector_bytes_;
+  size_t tile_bytes_;
+  size_t head_bytes_;  // of the keys or the values of one head in one layer
   AlignedBuffer buffer_;
 };
 

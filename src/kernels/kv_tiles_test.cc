@@ -1,11 +1,11 @@
+#include "kernels/kv_tiles.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <utility>
 
-#include "kernels/attention.h"
-#include "kernels/dequantize.h"
 #include "kernels/test_buffers.h"
 #include "tensor/float16.h"
 
@@ -15,26 +15,28 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-std::vector<std::byte> Stored(KvType type, const std::vector<float>& x) {
-  std::vector<std::byte> out(KvVectorBytes(type, x.size()));
-  StoreKv(type, x.data(), x.size(), out.data());
+constexpr KvType kTypes[] = {KvType::kF32, KvType::kF16, KvType::kQ8};
+constexpr size_t kSlot = 5;
+
+// What a slot of values holds after storing x in it.
+std::vector<float> ThereAndBack(KvType type, const std::vector<float>& x) {
+  std::vector<std::byte> tile(KvTileBytes(type, x.size()));
+  StoreValue(type, x.data(), x.size(), kSlot, tile.data());
+  std::vector<float> out(x.size());
+  LoadValue(type, tile.data(), x.size(), kSlot, out.data());
   return out;
 }
 
 std::vector<float> ThereAndBackQ8(const std::vector<float>& x) {
-  std::vector<float> out(x.size());
-  Dequantize(DType::kQ8_0, Stored(KvType::kQ8, x).data(), x.size(), out.data());
-  return out;
+  return ThereAndBack(KvType::kQ8, x);
 }
 
-TEST(StoreKvTest, FloatsAreKept) {
+TEST(KvTilesTest, FloatsAreKept) {
   const std::vector<float> x = NormalFloats(80, 1);
-  const std::vector<std::byte> stored = Stored(KvType::kF32, x);
-  ASSERT_EQ(stored.size(), 80 * sizeof(float));
-  EXPECT_EQ(std::memcmp(stored.data(), x.data(), stored.size()), 0);
+  EXPECT_EQ(ThereAndBack(KvType::kF32, x), x);
 }
 
-TEST(StoreKvTest, HalvesAreRoundedToNearestEvenOnEveryInstructionSet) {
+TEST(KvTilesTest, HalvesAreRoundedToNearestEvenOnEveryInstructionSet) {
   std::vector<float> x = NormalFloats(1000, 2);
   for (float f = 1e-9f; f < 1e6f; f *= 1.17f) x.push_back(-f);
   x.insert(x.end(), {0.0f, -0.0f, kInfinity, -kInfinity, 65519.9f, 65520.0f,
@@ -43,17 +45,56 @@ TEST(StoreKvTest, HalvesAreRoundedToNearestEvenOnEveryInstructionSet) {
   ForEachInstructionSet([&](const std::string&) {
     for (const size_t cut : {0, 1, 7, 15}) {
       const std::vector<float> part(x.begin(), x.end() - cut);
-      const std::vector<std::byte> stored = Stored(KvType::kF16, part);
+      const std::vector<float> stored = ThereAndBack(KvType::kF16, part);
       for (size_t i = 0; i < part.size(); ++i) {
-        uint16_t half;
-        std::memcpy(&half, stored.data() + i * sizeof(half), sizeof(half));
-        ASSERT_EQ(half, F32ToF16(part[i])) << part[i];
+        ASSERT_EQ(stored[i], F16ToF32(F32ToF16(part[i]))) << part[i];
       }
     }
   });
 }
 
-TEST(StoreKvTest, Q8IsOffByHalfAStepAtMost) {
+TEST(KvTilesTest, KeysAndValuesHoldTheSame) {
+  for (const KvType type : kTypes) {
+    const std::vector<float> x = NormalFloats(96, 5);
+    std::vector<std::byte> tile(KvTileBytes(type, 96));
+    StoreKey(type, x.data(), 96, kSlot, tile.data());
+    std::vector<float> out(96);
+    LoadKey(type, tile.data(), 96, kSlot, out.data());
+    EXPECT_EQ(out, ThereAndBack(type, x));
+  }
+}
+
+// Every slot is stored, twice one of them: the others keep what they hold.
+TEST(KvTilesTest, SlotsAreApartAndStayInsideTheTile) {
+  constexpr size_t kGuardBytes = 64;
+  for (const KvType type : kTypes) {
+    for (const size_t dim : {2, 18, 32, 96}) {
+      if (type == KvType::kQ8 && dim % 32 != 0) continue;
+      for (const auto& [store, load] : {std::pair{&StoreKey, &LoadKey},
+                                        std::pair{&StoreValue, &LoadValue}}) {
+        const size_t bytes = KvTileBytes(type, dim);
+        std::vector<std::byte> tile(bytes + kGuardBytes, std::byte{0x5A});
+        const auto x = [&](size_t slot) {
+          return NormalFloats(dim, static_cast<uint32_t>(slot));
+        };
+        for (size_t slot = 0; slot < kKvTilePositions; ++slot) {
+          store(type, x(slot).data(), dim, slot, tile.data());
+        }
+        store(type, x(kSlot).data(), dim, kSlot, tile.data());
+        for (size_t slot = 0; slot < kKvTilePositions; ++slot) {
+          std::vector<float> out(dim);
+          load(type, tile.data(), dim, slot, out.data());
+          EXPECT_EQ(out, ThereAndBack(type, x(slot)));
+        }
+        for (size_t i = bytes; i < tile.size(); ++i) {
+          EXPECT_EQ(tile[i], std::byte{0x5A});
+        }
+      }
+    }
+  }
+}
+
+TEST(KvTilesTest, Q8IsOffByHalfAStepAtMost) {
   for (const float deviation : {1e-3f, 1.0f, 300.0f}) {
     const std::vector<float> x = NormalFloats(256, 3, deviation);
     const std::vector<float> out = ThereAndBackQ8(x);
@@ -73,25 +114,24 @@ TEST(StoreKvTest, Q8IsOffByHalfAStepAtMost) {
   }
 }
 
-TEST(StoreKvTest, Q8BytesAreTheSameOnEveryInstructionSet) {
+TEST(KvTilesTest, Q8IsTheSameOnEveryInstructionSet) {
   std::vector<float> x = NormalFloats(512, 4);
   for (size_t i = 0; i < 32; ++i) x[i] *= 1e-7f;
   // Exact halves of a step, where rounding modes would differ.
   for (size_t i = 64; i < 96; ++i) x[i] = static_cast<float>(i) - 79.5f;
   x[64] = 127.0f;
-  std::vector<std::byte> expected;
+  std::vector<float> expected;
   ForEachInstructionSet([&](const std::string&) {
-    const std::vector<std::byte> stored = Stored(KvType::kQ8, x);
+    const std::vector<float> stored = ThereAndBackQ8(x);
     if (expected.empty()) expected = stored;
     EXPECT_EQ(stored, expected);
   });
-  const std::byte* block = expected.data() + 2 * 34;
-  EXPECT_EQ(static_cast<int8_t>(block[2 + 1]), -14);  // -14.5: to even
-  EXPECT_EQ(static_cast<int8_t>(block[2 + 2]), -14);  // -13.5
+  EXPECT_EQ(expected[64 + 1], -14);  // -14.5: to even
+  EXPECT_EQ(expected[64 + 2], -14);  // -13.5
 }
 
 // The smallest half stands for a scale 1.4 times as large.
-TEST(StoreKvTest, Q8DoesNotWrapWhenTheScaleIsRoundedDown) {
+TEST(KvTilesTest, Q8DoesNotWrapWhenTheScaleIsRoundedDown) {
   std::vector<float> x(32, 1.4f * 127 * 0x1p-24f);
   x[7] = -x[7];
   const std::vector<float> out = ThereAndBackQ8(x);
@@ -100,14 +140,14 @@ TEST(StoreKvTest, Q8DoesNotWrapWhenTheScaleIsRoundedDown) {
   }
 }
 
-TEST(StoreKvTest, ABlockOfZerosIsZeros) {
+TEST(KvTilesTest, ABlockOfZerosIsZeros) {
   for (const float v : ThereAndBackQ8(std::vector<float>(32, 0.0f))) {
     EXPECT_EQ(v, 0.0f);
   }
 }
 
 // A model that makes NaN must give NaN, not undefined behaviour.
-TEST(StoreKvTest, Q8KeepsABlockWithoutAScaleVisible) {
+TEST(KvTilesTest, Q8KeepsABlockWithoutAScaleVisible) {
   for (const float bad : {kNan, kInfinity, -kInfinity, 3e38f}) {
     std::vector<float> x(64, 1.0f);
     x[5] = bad;
