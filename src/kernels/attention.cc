@@ -103,6 +103,12 @@ class GroupInBlock {
         block_begin / kKvTilePositions * KvTileBytes(kType, head_dim_);
     keys_ = kv.keys + tile_offset;
     values_ = kv.values + tile_offset;
+    // Behind the tile's last block nothing is wanted: these keys again.
+    const bool is_last =
+        tile.ranges[tile.num_rows - 1].end <= block_begin + kAttentionBlock;
+    next_keys_ = is_last ? keys_
+                         : keys_ + kAttentionBlock / kKvTilePositions *
+                                       KvTileBytes(kType, head_dim_);
   }
 
   void Run() {
@@ -123,7 +129,7 @@ class GroupInBlock {
     for (size_t t = union_.begin / kKvTilePositions;
          t * kKvTilePositions < union_.end; ++t) {
       ScoreTile<kType, kQueries, kAttentionBlock>(
-          packed_, keys_ + t * tile_bytes, head_dim_,
+          packed_, keys_ + t * tile_bytes, head_dim_, values_ + t * tile_bytes,
           weights_[0] + t * kKvTilePositions);
     }
   }
@@ -139,9 +145,7 @@ class GroupInBlock {
         AddValuesOf(q, range_[q].begin, shared ? common_.begin : range_[q].end);
       }
       if (!shared) return;
-      AddValues<kType, kQueries, kAttentionBlock>(
-          weights_[0], values_, head_dim_, common_.begin, common_.end,
-          partials_ + kPartialValues, stride_);
+      AddValues<kType, kQueries, kAttentionBlock>(Sums(0), common_);
       for (size_t q = 0; q < kQueries; ++q) {
         AddValuesOf(q, common_.end, range_[q].end);
       }
@@ -150,9 +154,16 @@ class GroupInBlock {
 
   HWY_NOINLINE void AddValuesOf(size_t q, size_t begin, size_t end) {
     if (begin >= end) return;
-    AddValues<kType, 1, kAttentionBlock>(
-        weights_[q], values_, head_dim_, begin, end,
-        partials_ + q * stride_ + kPartialValues, stride_);
+    AddValues<kType, 1, kAttentionBlock>(Sums(q), {begin, end});
+  }
+
+  ValueSums Sums(size_t query) const {
+    return {.weights = weights_[query],
+            .tiles = values_,
+            .head_dim = head_dim_,
+            .values = partials_ + query * stride_ + kPartialValues,
+            .stride = stride_,
+            .ahead = next_keys_};
   }
 
   size_t head_dim_;
@@ -160,6 +171,7 @@ class GroupInBlock {
   const float* packed_;
   const std::byte* keys_;
   const std::byte* values_;
+  const std::byte* next_keys_;
   float* partials_;
   PositionRange range_[kQueries];  // counted from the block's first position
   PositionRange union_ = {.begin = kAttentionBlock, .end = 0};

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/attention_ahead.h"
 #include "kernels/kv_tiles.h"
 #include "kernels/simd.h"
 
@@ -57,11 +58,12 @@ struct KeyGroup<KvType::kQ8> {
 };
 
 // scores[query * kStride + slot] for kQueries queries and all slots of a tile.
-// packed: [head_dim, kQueries]
+// packed: [head_dim, kQueries]. Meanwhile a tile's worth of memory from `ahead`
+// comes into the second-level cache.
 template <KvType kType, size_t kQueries, size_t kStride>
 HWY_INLINE void ScoreTile(const float* HWY_RESTRICT packed,
                           const std::byte* HWY_RESTRICT tile, size_t head_dim,
-                          float* HWY_RESTRICT scores) {
+                          const std::byte* ahead, float* HWY_RESTRICT scores) {
   // As many slots at once as leave room for the sums in registers.
   constexpr size_t kVectors = kParts == 1 ? 2 : 1;
   constexpr size_t kElements = 32;  // that share a scale
@@ -76,6 +78,7 @@ HWY_INLINE void ScoreTile(const float* HWY_RESTRICT packed,
                                  slot + 16 * (kVectors - 1));
       const size_t end = std::min(head_dim, first + kElements);
       for (size_t i = first; i < end; ++i) {
+        FetchAhead<kType>(ahead, i * kKvTilePositions, kKvTilePositions);
         F32x16 key[kVectors];
         key[0] = low.Load(i);
         if constexpr (kVectors == 2) key[1] = high.Load(i);

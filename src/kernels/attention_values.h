@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/attention.h"
+#include "kernels/attention_ahead.h"
 #include "kernels/kv_tiles.h"
 #include "kernels/simd.h"
 
@@ -68,28 +70,40 @@ struct ValueColumns<KvType::kQ8> {
   alignas(64) float scales_[kMaxGroups][kKvTilePositions];
 };
 
-// values[query * stride + e] += weights[query * kStride + p] * v_p[e] for
-// positions p in [begin, end), counted from `tiles`, and 16 * kVectors elements
-// e from `first`. Sums stay in registers from begin to end.
+// A group's sums over one block, and where they read and write.
+struct ValueSums {
+  const float* weights;    // of position p of query q: [q * kStride + p]
+  const std::byte* tiles;  // of values, from the block's first position
+  size_t head_dim;
+  float* values;  // of query q: [q * stride + element]
+  size_t stride;
+  const std::byte* ahead;  // memory that is wanted next: a block's keys
+};
+
+// values[element] += weight * v_p[element] for positions p in [begin, end) and
+// 16 * kVectors elements from `first`. Sums stay in registers all the way.
 template <KvType kType, size_t kQueries, size_t kStride, size_t kVectors>
-HWY_INLINE void AddValueColumns(const float* HWY_RESTRICT weights,
-                                const std::byte* HWY_RESTRICT tiles,
-                                size_t head_dim, size_t first, size_t begin,
-                                size_t end, float* HWY_RESTRICT values,
-                                size_t stride) {
+HWY_INLINE void AddValueColumns(const ValueSums& of, PositionRange range,
+                                size_t first) {
+  const float* HWY_RESTRICT weights = of.weights;
+  float* HWY_RESTRICT values = of.values;
+  const size_t stride = of.stride;
   F32x16 sum[kQueries][kVectors];
   for (size_t q = 0; q < kQueries; ++q) {
     for (size_t v = 0; v < kVectors; ++v) {
       sum[q][v] = Load16(values + q * stride + first + 16 * v);
     }
   }
-  const size_t tile_bytes = KvTileBytes(kType, head_dim);
-  for (size_t p = begin; p < end;) {
+  const size_t tile_bytes = KvTileBytes(kType, of.head_dim);
+  const size_t end = range.end;
+  for (size_t p = range.begin; p < end;) {
     const size_t tile = p / kKvTilePositions;
     const size_t tile_end = std::min(end, (tile + 1) * kKvTilePositions);
-    const ValueColumns<kType> columns(tiles + tile * tile_bytes, head_dim,
+    const ValueColumns<kType> columns(of.tiles + tile * tile_bytes, of.head_dim,
                                       first);
     for (; p < tile_end; ++p) {
+      FetchAhead<kType>(of.ahead, first * kStride + p * 16 * kVectors,
+                        16 * kVectors);
       F32x16 value[kVectors];
       for (size_t v = 0; v < kVectors; ++v) {
         value[v] = columns.Load(p % kKvTilePositions, v);
@@ -114,17 +128,14 @@ HWY_INLINE void AddValueColumns(const float* HWY_RESTRICT weights,
 template <KvType kType, size_t kQueries, size_t kStride,
           size_t kVectors = std::min<size_t>(4,
                                              (kParts == 1 ? 16 : 4) / kQueries)>
-HWY_INLINE void AddValues(const float* weights, const std::byte* tiles,
-                          size_t head_dim, size_t begin, size_t end,
-                          float* values, size_t stride, size_t first = 0) {
-  for (; first + 16 * kVectors <= PaddedHeadDim(head_dim);
+HWY_INLINE void AddValues(const ValueSums& of, PositionRange range,
+                          size_t first = 0) {
+  for (; first + 16 * kVectors <= PaddedHeadDim(of.head_dim);
        first += 16 * kVectors) {
-    AddValueColumns<kType, kQueries, kStride, kVectors>(
-        weights, tiles, head_dim, first, begin, end, values, stride);
+    AddValueColumns<kType, kQueries, kStride, kVectors>(of, range, first);
   }
   if constexpr (kVectors > 1) {
-    AddValues<kType, kQueries, kStride, kVectors / 2>(
-        weights, tiles, head_dim, begin, end, values, stride, first);
+    AddValues<kType, kQueries, kStride, kVectors / 2>(of, range, first);
   }
 }
 
