@@ -23,7 +23,7 @@ import trace_summary  # noqa: E402: in tools/
 
 def muster(*args, stdin="", env=None):
     return subprocess.run([PROGRAM, *map(str, args)], input=stdin, capture_output=True, text=True, timeout=120,
-                          env={**os.environ, **(env or {})})
+                          env={**os.environ, "XDG_CACHE_HOME": "/no/such/cache", **(env or {})})
 
 
 class UsageTest(unittest.TestCase):
@@ -149,6 +149,39 @@ class GoldenModelTest(unittest.TestCase):
         cost, speed = found["report_cost"], found["tests"][0]["tokens_per_second"]["median"]
         self.assertGreater(cost["seconds_per_token"], 0)
         self.assertAlmostEqual(cost["share_of_decode"], cost["seconds_per_token"] * speed, places=12)
+
+    def test_what_tuning_found_is_used_unless_a_flag_says_otherwise(self):
+        with tempfile.TemporaryDirectory() as cache:
+            env = {"XDG_CACHE_HOME": cache}
+            done = muster("bench", "-q", "--tune", "-r", "2", "--json", self.MODEL, env=env)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            tuning = json.loads(done.stdout)["tuning"]
+            self.assertLessEqual(tuning["untuned_prefill_share"], 1)
+            self.assertLessEqual(tuning["untuned_decode_share"], 1)
+            file = pathlib.Path(cache) / "muster/tuning.json"
+            self.assertEqual(json.loads(file.read_text()),
+                             {tuning["key"]: {key: tuning[key] for key in ("num_threads", "chunk_tokens")}})
+
+            def settings(*args):
+                test = json.loads(muster("bench", "-q", "-p", "2", "-n", "0", "-r", "1", "--json", *args, self.MODEL,
+                                         env=env).stdout)["tests"][0]
+                return test["num_threads"], test["chunk_tokens"]
+
+            shipped = settings("--no-tuning")
+            self.assertEqual(shipped[1], 512)
+            file.write_text(json.dumps({tuning["key"]: {"num_threads": 3, "chunk_tokens": 7}}))
+            self.assertEqual(settings(), (3, 7))
+            self.assertEqual(settings("--chunk", "5"), (3, 5))
+            self.assertEqual(settings("-t", "1"), (1, 7))
+            self.assertEqual(settings("--no-tuning"), shipped)
+            file.write_text(json.dumps({"another machine": {"num_threads": 3, "chunk_tokens": 7}}))
+            self.assertEqual(settings(), shipped)
+            for rubbish in ["{", "[]", json.dumps({tuning["key"]: {"num_threads": 0, "chunk_tokens": 7}})]:
+                file.write_text(rubbish)
+                self.assertEqual(settings(), shipped)
+                done = muster("run", "--tokens", "1,2", "-n", "1", self.MODEL, env=env)
+                self.assertEqual(done.returncode, 0)
+                self.assertIn("tuning.json", done.stderr)
 
     def test_bench_prints_a_table_on_stdout_and_progress_on_stderr(self):
         done = muster("bench", "-r", "1", "-n", "2", "-p", "8", self.MODEL)

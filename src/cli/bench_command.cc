@@ -8,6 +8,7 @@
 #include "cli/bench/report.h"
 #include "cli/bench/report_cost.h"
 #include "cli/bench/roofline.h"
+#include "cli/bench/tune.h"
 #include "cli/command.h"
 #include "cli/demo_model.h"
 #include "cli/print_json.h"
@@ -49,6 +50,14 @@ Result<std::vector<Measurement>> MeasureWithBar(
   });
 }
 
+BenchSubject SubjectOf(const OpenedModel& opened,
+                       const runtime::LoadedModel& model) {
+  return {.path = opened.files.path,
+          .file_bytes = opened.files.size_bytes,
+          .load_seconds = opened.load_seconds,
+          .model = &model};
+}
+
 void Print(const BenchFlags& flags, const BenchSubject& subject,
            const std::vector<Measurement>& measurements) {
   const std::vector<MachinePeak> peaks = flags.roofline
@@ -76,17 +85,31 @@ void Print(const BenchFlags& flags, const BenchSubject& subject,
   }
 }
 
+// The other mode: nothing that was asked for is measured.
+Status RunTune(const BenchFlags& flags) {
+  ASSIGN_OR_RETURN(const OpenedModel opened, OpenWeights(flags));
+  const auto model = opened.engine->shared_model();
+  ASSIGN_OR_RETURN(const TuneResult result, Tune(model, flags.repetitions));
+  RETURN_IF_ERROR(SaveTuning(result.best));
+  const BenchSubject subject = SubjectOf(opened, *model);
+  if (flags.json) {
+    auto json = BenchJson(subject, result.measurements);
+    json["tuning"] = TuneJson(result);
+    PrintJson(json);
+  } else {
+    fmt::print("{}{}", BenchTable(subject, result.measurements),
+               TuneText(result));
+  }
+  return {};
+}
+
 Status Run(const BenchFlags& flags) {
+  if (flags.tune) return RunTune(flags);
   ASSIGN_OR_RETURN(const BenchPlan plan, PlanFor(flags));
   ASSIGN_OR_RETURN(const OpenedModel opened, OpenWeights(flags));
   const auto model = opened.engine->shared_model();
   ASSIGN_OR_RETURN(const auto measurements, MeasureWithBar(flags, plan, model));
-  Print(flags,
-        {.path = opened.files.path,
-         .file_bytes = opened.files.size_bytes,
-         .load_seconds = opened.load_seconds,
-         .model = model.get()},
-        measurements);
+  Print(flags, SubjectOf(opened, *model), measurements);
   return {};
 }
 
@@ -107,10 +130,10 @@ void AddListFlags(CLI::App& command, BenchFlags& flags) {
       "Tokens that are in the context before the timing starts")
       ->check(CLI::Range(0, 1 << 28));
   add("-t,--threads", flags.num_threads,
-      "Threads; 0: every core that this process may use")
+      "Threads; 0: as tuned, else every core that this process may use")
       ->check(CLI::Range(0, 1024));
-  add("--chunk", flags.chunks, "Prompt tokens a step")
-      ->check(CLI::Range(1, 1 << 20));
+  add("--chunk", flags.chunks, "Prompt tokens a step; 0: as tuned, else 512")
+      ->check(CLI::Range(0, 1 << 20));
   add("--kv", flags.kv_types, "How keys and values are kept: f32, f16 or q8")
       ->check(CLI::IsMember(kKvNames));
 }
@@ -131,6 +154,9 @@ void AddBenchCommand(CLI::App& app, Outcome& outcome) {
   command->add_flag("--roofline", flags->roofline,
                     "Measure the machine too, and say what share of its limit "
                     "was reached and where the time goes");
+  command->add_flag("--tune", flags->tune,
+                    "Find the fastest threads and chunk, and keep them for "
+                    "this machine");
   command->add_flag("--report-cost", flags->report_cost,
                     "Measure what counting experts for the report costs");
   command->add_flag("--json", flags->json, "Print JSON, with every sample");
@@ -142,6 +168,7 @@ void AddBenchCommand(CLI::App& app, Outcome& outcome) {
       "  muster bench model.gguf\n"
       "  muster bench model.gguf -p 128,512 -n 32 -d 0,4096,16384\n"
       "  muster bench model.gguf --roofline\n"
+      "  muster bench model.gguf --tune\n"
       "  muster bench model.gguf -p 0 -t 1,2,4 --json");
   command->callback([flags, &outcome] {
     const Status status = Run(*flags);

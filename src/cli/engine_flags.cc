@@ -16,6 +16,8 @@ void AddModelFlags(CLI::App& command, EngineFlags& flags) {
                      "demo model");
   command.add_option("--isa", flags.isa,
                      "Force an instruction set: avx2, avx512, avx512vnni");
+  command.add_flag("--no-tuning", flags.no_tuning,
+                   "Leave aside what `muster bench --tune` found");
   command.add_flag("-q,--quiet", flags.quiet, "Print nothing but the result");
 }
 
@@ -23,7 +25,8 @@ void AddEngineFlags(CLI::App& command, EngineFlags& flags) {
   AddModelFlags(command, flags);
   command
       .add_option("-t,--threads", flags.num_threads,
-                  "Threads; 0: every core that this process may use")
+                  "Threads; 0: as tuned, else every core that this process may "
+                  "use")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   command
@@ -34,8 +37,9 @@ void AddEngineFlags(CLI::App& command, EngineFlags& flags) {
   command
       .add_option(
           "--chunk", flags.chunk_tokens,
-          "Prompt tokens a step: larger is faster and takes more memory")
-      ->check(CLI::Range(1, 1 << 20))
+          "Prompt tokens a step: larger is faster and takes more memory; 0: as "
+          "tuned, else 512")
+      ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
   command
       .add_option("--kv", flags.kv_type,
@@ -47,6 +51,17 @@ void AddEngineFlags(CLI::App& command, EngineFlags& flags) {
 kernels::KvType KvTypeOf(const std::string& name) {
   if (name == "f32") return kernels::KvType::kF32;
   return name == "q8" ? kernels::KvType::kQ8 : kernels::KvType::kF16;
+}
+
+Tuning TunedDefaults(const EngineFlags& flags) {
+  const runtime::EngineOptions shipped;
+  const Tuning untuned = {shipped.num_threads, shipped.chunk_tokens};
+  if (flags.no_tuning) return untuned;
+  const auto tuning = LoadTuning();
+  if (!tuning.ok() && !flags.quiet) {
+    fmt::print(stderr, "note: not tuned: {}\n", tuning.status().message());
+  }
+  return tuning.ok() ? tuning->value_or(untuned) : untuned;
 }
 
 Result<OpenedModel> OpenModel(const EngineFlags& flags) {
@@ -64,10 +79,14 @@ Result<OpenedModel> OpenModel(const EngineFlags& flags) {
       bar = std::make_unique<ProgressBar>("loading", progress.done_bytes,
                                           progress.total_bytes, true);
     }
+    const Tuning tuned = TunedDefaults(flags);
+    const auto or_tuned = [](size_t flag, size_t otherwise) {
+      return flag != 0 ? flag : otherwise;
+    };
     const runtime::EngineOptions options = {
-        .num_threads = flags.num_threads,
+        .num_threads = or_tuned(flags.num_threads, tuned.num_threads),
         .context_length = flags.context_length,
-        .chunk_tokens = flags.chunk_tokens,
+        .chunk_tokens = or_tuned(flags.chunk_tokens, tuned.chunk_tokens),
         .kv_type = KvTypeOf(flags.kv_type)};
     ASSIGN_OR_RETURN(opened.engine,
                      runtime::Engine::Load(opened.files, options, &progress));

@@ -7,31 +7,38 @@
 #include <vector>
 
 #include "base/status.h"
+#include "cli/tuning.h"
 #include "formats/model_files.h"
 #include "runtime/engine.h"
 
 namespace muster::cli {
 
 struct EngineFlags {
-  std::string model;  // empty: the demo model
-  size_t num_threads = 0;
+  std::string model;       // empty: the demo model
+  size_t num_threads = 0;  // 0: tuned, else every core
   size_t context_length = 4096;
-  size_t chunk_tokens = 512;
+  size_t chunk_tokens = 0;  // 0: tuned, else as the engine has it
   std::string kv_type = "f16";
   std::string isa;  // empty: the best
   bool quiet = false;
+  bool no_tuning = false;
 };
 
 void AddEngineFlags(CLI::App& command, EngineFlags& flags);
 
-// Of these, only the model, --isa and --quiet: for a command that takes the
-// others as lists.
+// Of these, only the model, --isa, --no-tuning and --quiet: for a command that
+// takes the others as lists.
 void AddModelFlags(CLI::App& command, EngineFlags& flags);
 
 // The names that --kv takes.
 inline const std::vector<std::string> kKvNames = {"f32", "f16", "q8"};
 // REQUIRES: `name` is one of them.
 kernels::KvType KvTypeOf(const std::string& name);
+
+// What stands for a 0 in num_threads and chunk_tokens: what was tuned for this
+// machine, unless the flags say not to, else as shipped. A file of tunings that
+// makes no sense is left aside with a note.
+Tuning TunedDefaults(const EngineFlags& flags);
 
 struct OpenedModel {
   formats::ModelFiles files;

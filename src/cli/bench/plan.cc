@@ -8,11 +8,13 @@ namespace muster::cli {
 namespace {
 
 std::vector<EngineVariant> EveryEngine(const BenchFlags& flags) {
+  const Tuning tuned = TunedDefaults(flags.engine);
   std::vector<EngineVariant> engines;
   for (const size_t num_threads : flags.num_threads) {
     for (const std::string& kv_type : flags.kv_types) {
       for (const size_t chunk : flags.chunks) {
-        engines.push_back({num_threads, chunk, kv_type});
+        engines.push_back({num_threads != 0 ? num_threads : tuned.num_threads,
+                           chunk != 0 ? chunk : tuned.chunk_tokens, kv_type});
       }
     }
   }

@@ -12,16 +12,17 @@
 namespace muster::cli {
 
 struct BenchFlags {
-  EngineFlags engine;  // model, isa, quiet
+  EngineFlags engine;  // model, isa, quiet, no_tuning
   // A measurement is made for each member of each list with each of the others.
   std::vector<size_t> prompt_tokens = {512};
   std::vector<size_t> generated_tokens = {64};
   std::vector<size_t> depths = {0};
   std::vector<size_t> num_threads = {0};
-  std::vector<size_t> chunks = {512};
+  std::vector<size_t> chunks = {0};
   std::vector<std::string> kv_types = {"f16"};
   size_t repetitions = 5;
   bool roofline = false;     // also: where the time goes
+  bool tune = false;         // find the best settings and keep them instead
   bool report_cost = false;  // what counting for the report costs
   bool json = false;
 };
