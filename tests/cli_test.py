@@ -226,13 +226,27 @@ class DemoModelTest(unittest.TestCase):
         for zones in trace_summary.zones_of_threads(trace).values():
             for zone, own, around in trace_summary.own_times(zones):  # raises unless they nest
                 self.assertGreaterEqual(own, -trace_summary.ROUNDING_US * len(zones))
-                counts[zone["name"], zone["args"].get("layer")] += 1
-                if zone["name"] == "attention":
+                if zone["cat"] == "zone":
+                    counts[zone["name"], zone["args"].get("layer")] += 1
+                if zone["cat"] == "zone" and zone["name"] == "attention":
                     self.assertEqual([outer["name"] for outer in around], ["step"])
         self.assertEqual(counts["step", None], steps)
         for layer in range(8):
             self.assertEqual(counts["attention", layer], steps)
             self.assertEqual(counts["feed-forward", layer], steps)
+
+    def test_a_trace_shows_what_each_thread_did_in_each_region(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "trace.json"
+            done = muster("run", "-p", "Once upon a time", "-n", 8, "--greedy", "-t", 2, "--trace", path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            trace = json.loads(path.read_text())
+        found = trace_summary.regions(trace)
+        self.assertEqual(sorted(found), list(range(1, len(found) + 1)))
+        self.assertLessEqual({name for name, *_ in found.values()}, {"attention", "feed-forward", "head"})
+        for name, begin, end, work in found.values():
+            self.assertGreater(work, 0, name)
+            self.assertLessEqual(work, 2 * (end - begin) + trace_summary.ROUNDING_US, name)
 
     def test_a_trace_that_cannot_be_written_is_a_failure_that_names_it(self):
         done = muster("run", "-p", "Once", "-n", 1, "--trace", "/no/such/folder/trace.json")

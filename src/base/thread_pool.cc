@@ -55,6 +55,9 @@ ThreadPool::~ThreadPool() {
 void ThreadPool::RunRegion(size_t num_tasks, TaskFn fn, const void* context) {
   CHECK_LT(num_tasks, kCallerSleeps);
   MutexLock lock(caller_mutex_);
+  if (PoolObserver* observer = observer_.load(std::memory_order_relaxed)) {
+    observer->RegionBegins();
+  }
   Publish({fn, context, static_cast<uint32_t>(num_tasks)});
   WakeSleepers(num_tasks - 1);
   RunTasks();
@@ -84,6 +87,8 @@ void ThreadPool::WakeSleepers(size_t wanted) {
 
 void ThreadPool::RunTasks() {
   uint32_t num_run = 0;
+  PoolObserver* observer = nullptr;
+  uint64_t begin = 0;
   uint64_t claim = claim_.load(std::memory_order_acquire);
   while (NumUnclaimed(claim) != 0) {
     const Region region = {fn_.load(std::memory_order_relaxed),
@@ -94,11 +99,16 @@ void ThreadPool::RunTasks() {
                                       std::memory_order_acquire)) {
       continue;
     }
+    if (num_run == 0) {
+      observer = observer_.load(std::memory_order_relaxed);
+      if (observer != nullptr) begin = observer->Now();
+    }
     region.fn(region.context, region.num_tasks - NumUnclaimed(claim));
     ++num_run;
     --claim;  // a guess that saves a look: corrected when it is wrong
   }
   if (num_run == 0) return;
+  if (observer != nullptr) observer->Worked(begin, observer->Now(), num_run);
   const uint32_t before =
       unfinished_.fetch_sub(num_run, std::memory_order_acq_rel);
   if (before - num_run == kCallerSleeps) FutexWake(unfinished_, 1);
@@ -108,6 +118,9 @@ void ThreadPool::WaitForLastTask() {
   const auto is_done = [this] {
     return (unfinished_.load(std::memory_order_acquire) & ~kCallerSleeps) == 0;
   };
+  if (is_done()) return;
+  PoolObserver* observer = observer_.load(std::memory_order_relaxed);
+  const uint64_t begin = observer == nullptr ? 0 : observer->Now();
   caller_budget_.Wait(is_done, [&] {
     unfinished_.fetch_or(kCallerSleeps);
     while (!is_done()) {
@@ -115,6 +128,7 @@ void ThreadPool::WaitForLastTask() {
       if (left != kCallerSleeps) FutexWait(unfinished_, left);
     }
   });
+  if (observer != nullptr) observer->Waited(begin, observer->Now());
 }
 
 void ThreadPool::WorkerLoop(size_t worker) {

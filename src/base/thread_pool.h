@@ -29,6 +29,22 @@
 
 namespace muster {
 
+// Is told what threads do in regions, for a timeline: the folder that draws it
+// is above this one, which is why this is a callback. Must not call the pool.
+class PoolObserver {
+ public:
+  virtual ~PoolObserver() = default;
+  // A clock of its choice. Any thread.
+  virtual uint64_t Now() const = 0;
+  // A region begins. On the calling thread, before any other call for it.
+  virtual void RegionBegins() = 0;
+  // The thread that calls this has run `num_tasks` >= 1 tasks of the region,
+  // which has not ended.
+  virtual void Worked(uint64_t begin, uint64_t end, size_t num_tasks) = 0;
+  // The calling thread had nothing left to do until the region ended, now.
+  virtual void Waited(uint64_t begin, uint64_t end) = 0;
+};
+
 class ThreadPool {
  public:
   // `num_threads` counts the calling thread: 1 starts none. The workers share
@@ -77,6 +93,13 @@ class ThreadPool {
     ForEach(num_tasks, [&](size_t task) {
       fn(task * step, std::min(n, (task + 1) * step));
     });
+  }
+
+  // Null: none, and that costs a load for each thread and region. It must
+  // outlive its use here. REQUIRES: no region runs. What runs without a region,
+  // because there is one thread or one task, is not observed.
+  void SetObserver(PoolObserver* observer) {
+    observer_.store(observer, std::memory_order_relaxed);
   }
 
   // While it lives, the thread that made it is pinned to the core that the pool
@@ -129,6 +152,7 @@ class ThreadPool {
   std::atomic<uint32_t> num_asleep_{0};  // workers, or about to be
   std::atomic<uint32_t> num_wakes_{0};   // workers sleep while it stays
   std::atomic<bool> stop_{false};
+  std::atomic<PoolObserver*> observer_{nullptr};
 
   // Tasks of the region that have not ended, and whether the caller sleeps
   // until there is none (the top bit).

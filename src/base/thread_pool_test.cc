@@ -187,6 +187,69 @@ TEST(ThreadPoolTest, ACallerIsNotPinnedWhereItMayNotRun) {
   }).join();
 }
 
+// Counts what it is told.
+class CountingObserver : public PoolObserver {
+ public:
+  uint64_t Now() const override { return clock_++; }
+  void RegionBegins() override { ++num_regions; }
+  void Worked(uint64_t begin, uint64_t end, size_t tasks) override {
+    EXPECT_LT(begin, end);
+    EXPECT_GE(tasks, 1u);
+    num_tasks += tasks;
+    ++num_works;
+  }
+  void Waited(uint64_t begin, uint64_t end) override {
+    EXPECT_LT(begin, end);
+    waiter = std::this_thread::get_id();
+    ++num_waits;
+  }
+
+  uint64_t num_looks() const { return clock_; }
+
+  size_t num_regions = 0;
+  std::atomic<size_t> num_tasks{0};
+  std::atomic<size_t> num_works{0};
+  size_t num_waits = 0;
+  std::thread::id waiter;
+
+ private:
+  mutable std::atomic<uint64_t> clock_{0};
+};
+
+TEST(ThreadPoolTest, AnObserverLearnsOfAllWorkBeforeTheRegionEnds) {
+  CountingObserver observer;
+  ThreadPool pool(3);
+  pool.SetObserver(&observer);
+  for (size_t region = 1; region <= 200; ++region) {
+    pool.ForEach(8, [](size_t) {});
+    ASSERT_EQ(observer.num_regions, region);
+    ASSERT_EQ(observer.num_tasks, 8 * region);
+  }
+  EXPECT_LE(observer.num_works, 3u * 200);
+  pool.SetObserver(nullptr);
+  pool.ForEach(8, [](size_t) {});
+  EXPECT_EQ(observer.num_regions, 200u);
+}
+
+TEST(ThreadPoolTest, AnObserverLearnsThatTheCallerWaited) {
+  CountingObserver observer;
+  ThreadPool pool(2);
+  pool.SetObserver(&observer);
+  const std::thread::id caller = std::this_thread::get_id();
+  // The worker ends its task when the caller has looked at the clock for the
+  // beginnings of both tasks, the end of its own, and the beginning of its wait
+  // (or in five seconds, so that a failure is no hang).
+  OnEachThread(pool, [&](size_t) {
+    using Clock = std::chrono::steady_clock;
+    const auto start = Clock::now();
+    while (std::this_thread::get_id() != caller && observer.num_looks() < 4 &&
+           Clock::now() - start < std::chrono::seconds(5)) {
+    }
+  });
+  EXPECT_EQ(observer.num_waits, 1u);
+  EXPECT_EQ(observer.waiter, caller);
+}
+
 TEST(DefaultNumThreadsTest, IsWithinTheProcessorsThatTheThreadMayUse) {
   EXPECT_GE(DefaultNumThreads(), 1u);
   EXPECT_LE(DefaultNumThreads(), AllowedCpus().size());

@@ -110,6 +110,7 @@ void Engine::RunChunk(std::span<const int32_t> tokens, bool all_logits,
   const telemetry::TraceZone zone(
       "step", {"tokens", static_cast<int64_t>(tokens.size())},
       {"position", static_cast<int64_t>(position_)});
+  pool_.SetObserver(telemetry::Trace::IsOn() ? &pool_trace_ : nullptr);
   const ThreadPool::CallerPin pin(pool_);
   batch_.clear();
   for (size_t i = 0; i < tokens.size(); ++i) {

@@ -13,6 +13,7 @@
 #include "runtime/forward.h"
 #include "runtime/kv_cache.h"
 #include "runtime/loaded_model.h"
+#include "runtime/pool_trace.h"
 #include "telemetry/routing_stats.h"
 
 namespace muster::runtime {
@@ -87,6 +88,7 @@ class Engine {
   void RunChunk(std::span<const int32_t> tokens, bool all_logits,
                 bool last_logits, float* logits);
 
+  PoolTrace pool_trace_;  // what pool_ tells of itself to a trace
   ThreadPool pool_;
   // Shared: engines of other thread counts or caches read the same weights, and
   // the last one frees them.
