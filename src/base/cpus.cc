@@ -69,6 +69,7 @@ CpuList CpuTopology::InPinningOrder(const CpuList& cpus) const {
     unsigned num_before = 0;  // processors of the same core before this one
     unsigned core = 0;
     unsigned cpu = 0;
+    // NOLINTNEXTLINE(modernize-use-nullptr): sees a null in <=>
     auto operator<=>(const Place&) const = default;
   };
   std::map<unsigned, unsigned> num_taken;  // of each core
