@@ -12,36 +12,47 @@
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
 
+#include "kernels/simd.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace muster::kernels::HWY_NAMESPACE {
 
-// Plain loops: the compiler vectorises them for the target, and none of the
-// operations depends on the order.
+// 16 floats to the nearest int8, ties to even, and the sum of those.
+// REQUIRES: none is beyond int8 by as much as a half.
+HWY_INLINE int RoundToBytes(const F32x16& x, int8_t* HWY_RESTRICT out) {
+  const hn::Rebind<int8_t, FloatTag> d8;
+  auto sum = hn::Zero(IntTag());
+  for (size_t i = 0; i < kParts; ++i) {
+    const auto rounded = hn::NearestInt(x.part[i]);
+    sum = hn::Add(sum, rounded);
+    hn::StoreU(hn::DemoteTo(d8, rounded), d8, out + i * kPartLanes);
+  }
+  return hn::GetLane(hn::SumOfLanes(IntTag(), sum));
+}
+
 HWY_INLINE void QuantizeGroup(const float* HWY_RESTRICT x,
                               ActivationGroup* HWY_RESTRICT group) {
-  float largest = 0;
-  float zero = 0;  // NaN once an element is NaN or infinite
-  for (size_t i = 0; i < kPanelGroup; ++i) {
-    const float magnitude = std::fabs(x[i]);
-    largest = magnitude > largest ? magnitude : largest;
-    zero += x[i] * 0.0f;
+  static_assert(kPanelGroup == 32);
+  const F32x16 low = Load16(x), high = Load16(x + 16);
+  const float largest = ReduceMax16(Max16(Abs16(low), Abs16(high)));
+  // NaN once an element is NaN or infinite. That must not vanish: the group
+  // becomes NaN as a whole.
+  const F32x16 zero = Zero16();
+  const float nothing =
+      ReduceAdd16(Add16(Mul16(low, zero), Mul16(high, zero)));
+  if (std::isnan(nothing)) {
+    *group = {.scale = nothing,
+              .scaled_sum = nothing,
+              .half_scaled_sums = {nothing, nothing}};
+    return;
   }
   const float scale = largest / 127.0f;
   // A scale too small to invert stands for a group of zeros.
-  const float inverse = scale > 1e-30f ? 1.0f / scale : 0.0f;
-  // What is not finite must not vanish: its group becomes NaN as a whole.
-  group->scale = (inverse == 0.0f ? 0.0f : scale) + zero;
-  for (size_t i = 0; i < kPanelGroup; ++i) {
-    // Adding and taking away 1.5 * 2^23 rounds to nearest even.
-    const float rounded = (x[i] * inverse + 12582912.0f) - 12582912.0f;
-    group->q[i] = static_cast<int8_t>(
-        static_cast<int>(std::min(127.0f, std::max(-127.0f, rounded))));
-  }
-  int sums[2] = {0, 0};
-  for (size_t i = 0; i < 16; ++i) {
-    sums[0] += group->q[i];
-    sums[1] += group->q[i + 16];
-  }
+  const bool is_zero = !(scale > 1e-30f);
+  const F32x16 inverse = Set16(is_zero ? 0.0f : 1.0f / scale);
+  group->scale = is_zero ? 0.0f : scale;
+  const int sums[2] = {RoundToBytes(Mul16(low, inverse), group->q),
+                       RoundToBytes(Mul16(high, inverse), group->q + 16)};
   for (size_t half = 0; half < 2; ++half) {
     group->minus_half_sums[half] = -sums[half];
     group->half_scaled_sums[half] =

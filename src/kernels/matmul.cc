@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -33,10 +34,13 @@ HWY_INLINE void WithConstant(size_t n, const Fn& fn) {
   fn(std::integral_constant<size_t, kMax>());
 }
 
-// Rows [begin, end) of a panel's 16 results to where they belong.
-HWY_INLINE void CopyResults(const float* panel_out, size_t begin, size_t end,
-                            float* out) {
-  for (size_t r = begin; r < end; ++r) out[r - begin] = panel_out[r];
+// The first `count` of a panel's 16 results to where they belong.
+HWY_INLINE void CopyResults(const float* panel_out, size_t count, float* out) {
+  if (count == kPanelRows) {
+    std::memcpy(out, panel_out, kPanelRows * sizeof(float));
+  } else {
+    std::copy_n(panel_out, count, out);
+  }
 }
 
 template <DType kType>
@@ -54,79 +58,148 @@ void OneToken(const WeightView& w, size_t row_begin, size_t row_end,
     } else {
       alignas(64) float all[kPanelRows];
       DotPanel<kType>(panel, num_blocks, x, all);
-      CopyResults(all, 0, count, out);
+      CopyResults(all, count, out);
     }
   }
 }
 
-// The products of a panel with up to kTokenBlock packed tokens. Not inlined:
-// types that are made alike share it.
+// Groups of a panel that are unpacked at a time: they stay in the first-level
+// cache while all tokens pass by.
+constexpr size_t kChunkGroups = 16;
+// Of packed tokens that meet a panel before the next one's turn.
+constexpr size_t kPackedBytes = size_t{384} << 10;
+
+// Adds the products of a panel's chunk with up to kTokenBlock packed tokens to
+// sums [kTokens, kPanelRows]. Not inlined: types that are made alike share it.
 template <int kBits, size_t kTokens, size_t kScales, bool kHasMins>
-MUSTER_KERNELS_OPAQUE void OneBlock(const UnpackedGroup<kScales, kHasMins>* w,
+MUSTER_KERNELS_OPAQUE void AddChunk(const UnpackedGroup<kScales, kHasMins>* w,
                                     size_t num_groups, const std::byte* packed,
-                                    size_t num_rows, float* out,
-                                    size_t out_stride) {
+                                    float* sums) {
   const auto* x = reinterpret_cast<const TokenGroup<kTokens, kScales>*>(packed);
-  if (num_rows == kPanelRows) {
-    for (size_t part = 0; part < kNumParts; ++part) {
-      DotUnpackedPart<kBits, kTokens>(w, num_groups, part, x, out, out_stride);
-    }
-    return;
-  }
-  alignas(64) float all[kTokens * kPanelRows];
   for (size_t part = 0; part < kNumParts; ++part) {
-    DotUnpackedPart<kBits, kTokens>(w, num_groups, part, x, all, kPanelRows);
-  }
-  for (size_t t = 0; t < kTokens; ++t) {
-    CopyResults(all + t * kPanelRows, 0, num_rows, out + t * out_stride);
+    DotUnpackedPart<kBits, kTokens>(w, num_groups, part, x, sums);
   }
 }
 
-// Each panel is unpacked once and meets all tokens, a block of them at a time.
-template <DType kType>
-void ManyTokens(const WeightView& w, size_t row_begin, size_t row_end,
-                const RowTask& task) {
-  using Traits = DotTraits<kType>;
-  constexpr PanelFormat kFormat = PanelFormatOf(kType);
-  constexpr size_t kScales = Traits::kScalesPerGroup;
-  constexpr size_t kTokenBytes = sizeof(TokenGroup<1, kScales>);
-  // Where bytes are multiplied whole, one kernel serves every width.
-  constexpr int kBits = kHasWideDot ? 8 : Traits::kBits;
-  const size_t num_blocks = (w.cols + kFormat.span - 1) / kFormat.span;
-  const size_t num_groups = num_blocks * kFormat.groups_per_block();
-  const size_t unpacked_bytes = num_groups * sizeof(UnpackedGroupOf<kType>);
-  std::byte* scratch = ThreadScratch(
-      Scratch::kMatMul,
-      unpacked_bytes + task.num_tokens * num_groups * kTokenBytes);
-  auto* unpacked = reinterpret_cast<UnpackedGroupOf<kType>*>(scratch);
-  std::byte* packed = scratch + unpacked_bytes;
+HWY_INLINE size_t NumTokenBlocks(size_t num_tokens) {
+  return (num_tokens + kTokenBlock - 1) / kTokenBlock;
+}
+HWY_INLINE size_t CacheLines(size_t size_bytes) {
+  return (size_bytes + 63) / 64 * 64;
+}
 
-  const auto each_block = [&](const auto& fn) {
-    for (size_t t = 0; t < task.num_tokens; t += kTokenBlock) {
-      WithConstant<kTokenBlock>(
-          std::min(kTokenBlock, task.num_tokens - t), [&](auto count) {
-            fn(count, t, packed + t * num_groups * kTokenBytes);
-          });
+// Calls fn(number, first token) for blocks of tokens, the number a constant.
+template <class Fn>
+HWY_INLINE void EachTokenBlock(size_t num_tokens, const Fn& fn) {
+  for (size_t t = 0; t < num_tokens; t += kTokenBlock) {
+    WithConstant<kTokenBlock>(std::min(kTokenBlock, num_tokens - t),
+                              [&](auto count) { fn(count, t); });
+  }
+}
+
+// A panel is unpacked chunk by chunk, and each chunk meets all tokens, a block
+// of them at a time, while the next chunk comes from memory.
+template <DType kType>
+class TokensWithPanels {
+ public:
+  TokensWithPanels(const WeightView& w, const RowTask& task)
+      : w_(w),
+        task_(task),
+        num_blocks_((w.cols + kFormat.span - 1) / kFormat.span),
+        max_tokens_(std::min(task.num_tokens, TokensInCache())) {
+    std::byte* scratch = ThreadScratch(
+        Scratch::kMatMul, kUnpackedBytes + max_tokens_ * kSumsBytes +
+                              max_tokens_ * num_groups() * kTokenBytes);
+    unpacked_ = reinterpret_cast<UnpackedGroupOf<kType>*>(scratch);
+    sums_ = reinterpret_cast<float*>(scratch + kUnpackedBytes);
+    packed_ = scratch + kUnpackedBytes + max_tokens_ * kSumsBytes;
+  }
+
+  void Run(size_t row_begin, size_t row_end) {
+    for (size_t first = 0; first < task_.num_tokens; first += max_tokens_) {
+      const size_t count = std::min(max_tokens_, task_.num_tokens - first);
+      Pack(first, count);
+      for (size_t row = row_begin; row < row_end; row += kPanelRows) {
+        MultiplyPanel(w_.panel(row / kPanelRows), count);
+        const size_t num_rows = std::min(kPanelRows, row_end - row);
+        float* out = task_.out + first * task_.out_stride + (row - row_begin);
+        for (size_t t = 0; t < count; ++t) {
+          CopyResults(sums_ + t * kPanelRows, num_rows,
+                      out + t * task_.out_stride);
+        }
+      }
     }
-  };
-  each_block([&](auto count, size_t t, std::byte* at) {
-    const ActivationGroup* rows[kTokenBlock];
-    for (size_t i = 0; i < count; ++i) {
-      rows[i] = task.x->row(task.tokens[t + i]);
-    }
-    PackTokens(rows, num_groups, Traits::kOffsetLog2,
-               reinterpret_cast<TokenGroup<count, kScales>*>(at));
-  });
-  for (size_t row = row_begin; row < row_end; row += kPanelRows) {
-    UnpackPanel<kType>(w.panel(row / kPanelRows), num_blocks, unpacked);
-    const size_t num_rows = std::min(kPanelRows, row_end - row);
-    each_block([&](auto count, size_t t, const std::byte* at) {
-      OneBlock<kBits, count>(unpacked, num_groups, at, num_rows,
-                             task.out + t * task.out_stride + (row - row_begin),
-                             task.out_stride);
+  }
+
+ private:
+  using Traits = DotTraits<kType>;
+  static constexpr PanelFormat kFormat = PanelFormatOf(kType);
+  static constexpr size_t kScales = Traits::kScalesPerGroup;
+  static constexpr size_t kTokenBytes = sizeof(TokenGroup<1, kScales>);
+  static constexpr size_t kSumsBytes = kPanelRows * sizeof(float);
+  // Where bytes are multiplied whole, one kernel serves every width.
+  static constexpr int kBits = kHasWideDot ? 8 : Traits::kBits;
+  static constexpr size_t kBlockGroups = kFormat.groups_per_block();
+  static constexpr size_t kChunkBlocks =
+      std::max<size_t>(1, kChunkGroups / kBlockGroups);
+  static constexpr size_t kUnpackedBytes =
+      kChunkBlocks * kBlockGroups * sizeof(UnpackedGroupOf<kType>);
+
+  size_t num_groups() const { return num_blocks_ * kBlockGroups; }
+
+  // As many tokens as the second-level cache keeps beside what passes through:
+  // a panel is unpacked again for the next ones.
+  size_t TokensInCache() const {
+    const size_t fit = kPackedBytes / (num_groups() * kTokenBytes);
+    return std::max<size_t>(fit / kTokenBlock * kTokenBlock, 4 * kTokenBlock);
+  }
+
+  std::byte* PackedBlock(size_t token) const {
+    return packed_ + token * num_groups() * kTokenBytes;
+  }
+
+  void Pack(size_t first, size_t num_tokens) {
+    EachTokenBlock(num_tokens, [&](auto count, size_t t) {
+      const ActivationGroup* rows[kTokenBlock];
+      for (size_t i = 0; i < count; ++i) {
+        rows[i] = task_.x->row(task_.tokens[first + t + i]);
+      }
+      PackTokens(
+          rows, num_groups(), Traits::kOffsetLog2,
+          reinterpret_cast<TokenGroup<count, kScales>*>(PackedBlock(t)));
     });
   }
-}
+
+  // sums = the panel . the packed tokens
+  void MultiplyPanel(const std::byte* panel, size_t num_tokens) {
+    std::fill_n(sums_, num_tokens * kPanelRows, 0.0f);
+    for (size_t b = 0; b < num_blocks_; b += kChunkBlocks) {
+      const size_t num_blocks = std::min(kChunkBlocks, num_blocks_ - b);
+      const std::byte* next = panel + num_blocks * kFormat.block_bytes();
+      UnpackPanel<kType>(panel, num_blocks, unpacked_);
+      const size_t chunk_groups = num_blocks * kBlockGroups;
+      // The next chunk's bytes, a share for each block of tokens.
+      const size_t ahead = CacheLines(kChunkBlocks * kFormat.block_bytes() /
+                                      NumTokenBlocks(num_tokens));
+      EachTokenBlock(num_tokens, [&](auto count, size_t t) {
+        Prefetch(next + t / kTokenBlock * ahead, ahead);
+        const size_t at =
+            b * kBlockGroups * sizeof(TokenGroup<count, kScales>);
+        AddChunk<kBits, count>(unpacked_, chunk_groups, PackedBlock(t) + at,
+                               sums_ + t * kPanelRows);
+      });
+      panel = next;
+    }
+  }
+
+  const WeightView& w_;
+  const RowTask& task_;
+  size_t num_blocks_;
+  size_t max_tokens_;
+  UnpackedGroupOf<kType>* unpacked_;  // [kChunkBlocks * kBlockGroups]
+  float* sums_;                       // [max_tokens_, kPanelRows]
+  std::byte* packed_;  // blocks of TokenGroup<tokens of the block>
+};
 
 void PanelRows(const WeightView& w, size_t row_begin, size_t row_end,
                const RowTask& task) {
@@ -135,7 +208,7 @@ void PanelRows(const WeightView& w, size_t row_begin, size_t row_end,
     if (task.num_tokens == 1) {
       OneToken<kType>(w, row_begin, row_end, task);
     } else {
-      ManyTokens<kType>(w, row_begin, row_end, task);
+      TokensWithPanels<kType>(w, task).Run(row_begin, row_end);
     }
   });
 }

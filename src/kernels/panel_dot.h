@@ -45,7 +45,7 @@ HWY_INLINE void Prefetch(const void* p, size_t size_bytes) {
 
 // Bytes ahead of the group in hand to fetch: the latency of memory at the rate
 // that a core reads.
-inline constexpr size_t kReadAheadBytes = 2048;
+inline constexpr size_t kReadAheadBytes = 4096;
 
 template <DType kType, size_t kHalf, size_t kNumQuads>
 HWY_INLINE Ints DotQuads(const Bytes* w, const ActivationGroup& x) {
@@ -227,18 +227,19 @@ HWY_INLINE void DotTokens(const UnpackedGroup<kScales, kHasMins>& w,
   Unroll<kTokens>([&](auto t) { dots[t] = sums[t].Finish(); });
 }
 
-// out[t * out_stride + r] = row r of the panel . token t, for a part's rows.
-// Not inlined: it depends on what a type is made of, and types share it.
+// sums[t * kPanelRows + r] += row r of the panel . token t over these groups,
+// for a part's rows. Not inlined: it depends on what a type is made of, and
+// types share it.
 template <int kBits, size_t kTokens, size_t kScales, bool kHasMins>
 MUSTER_KERNELS_OPAQUE void DotUnpackedPart(
     const UnpackedGroup<kScales, kHasMins>* w, size_t num_groups, size_t part,
-    const TokenGroup<kTokens, kScales>* x, float* out, size_t out_stride) {
+    const TokenGroup<kTokens, kScales>* x, float* all_sums) {
   Floats sums[kTokens];
-  Unroll<kTokens>([&](auto t) { sums[t] = ZeroFloats(); });
   const size_t row = part * kPartRows;
+  Unroll<kTokens>(
+      [&](auto t) { sums[t] = LoadFloats(all_sums + t * kPanelRows + row); });
   for (size_t g = 0; g < num_groups; ++g, ++w, ++x) {
-    Prefetch(w + 1, sizeof(*w));
-    Prefetch(x + 1, sizeof(*x));
+    Prefetch(x + 2, sizeof(*x));
     Ints dots[kTokens];
     DotTokens<kBits, kTokens, 0>(*w, part, *x, dots);
     const Floats scale_0 = LoadFloats(w->scales[0] + row);
@@ -270,7 +271,7 @@ MUSTER_KERNELS_OPAQUE void DotUnpackedPart(
     }
   }
   Unroll<kTokens>(
-      [&](auto t) { StoreFloats(sums[t], out + t * out_stride + row); });
+      [&](auto t) { StoreFloats(sums[t], all_sums + t * kPanelRows + row); });
 }
 
 }  // namespace muster::kernels::HWY_NAMESPACE

@@ -96,6 +96,9 @@ HWY_INLINE F32x16 MulAdd16(const F32x16& a, const F32x16& b, const F32x16& c) {
   return EachPart(
       [&](size_t i) { return hn::MulAdd(a.part[i], b.part[i], c.part[i]); });
 }
+HWY_INLINE F32x16 Abs16(const F32x16& a) {
+  return EachPart([&](size_t i) { return hn::Abs(a.part[i]); });
+}
 HWY_INLINE F32x16 Neg16(const F32x16& a) {
   return EachPart([&](size_t i) { return hn::Neg(a.part[i]); });
 }
@@ -130,12 +133,11 @@ HWY_INLINE float ReduceAdd16(const F32x16& v) {
   return (c[0] + c[2]) + (c[1] + c[3]);
 }
 #endif
+// Any order gives the same bits, but for NaN and the sign of 0.
 HWY_INLINE float ReduceMax16(const F32x16& v) {
-  alignas(64) float a[16];
-  Store16(v, a);
-  float best = a[0];
-  for (size_t i = 1; i < 16; ++i) best = a[i] > best ? a[i] : best;
-  return best;
+  auto most = v.part[0];
+  for (size_t i = 1; i < kParts; ++i) most = hn::Max(most, v.part[i]);
+  return hn::GetLane(hn::MaxOfLanes(FloatTag(), most));
 }
 
 // 16 bfloat16, IEEE half and int8 values as floats: exact.
