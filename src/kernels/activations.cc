@@ -38,8 +38,7 @@ HWY_INLINE void QuantizeGroup(const float* HWY_RESTRICT x,
   // NaN once an element is NaN or infinite. That must not vanish: the group
   // becomes NaN as a whole.
   const F32x16 zero = Zero16();
-  const float nothing =
-      ReduceAdd16(Add16(Mul16(low, zero), Mul16(high, zero)));
+  const float nothing = ReduceAdd16(Add16(Mul16(low, zero), Mul16(high, zero)));
   if (std::isnan(nothing)) {
     *group = {.scale = nothing,
               .scaled_sum = nothing,

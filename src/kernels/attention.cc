@@ -103,12 +103,6 @@ class GroupInBlock {
         block_begin / kKvTilePositions * KvTileBytes(kType, head_dim_);
     keys_ = kv.keys + tile_offset;
     values_ = kv.values + tile_offset;
-    // Behind the tile's last block nothing is wanted: these keys again.
-    const bool is_last =
-        tile.ranges[tile.num_rows - 1].end <= block_begin + kAttentionBlock;
-    next_keys_ = is_last ? keys_
-                         : keys_ + kAttentionBlock / kKvTilePositions *
-                                       KvTileBytes(kType, head_dim_);
   }
 
   void Run() {
@@ -129,7 +123,7 @@ class GroupInBlock {
     for (size_t t = union_.begin / kKvTilePositions;
          t * kKvTilePositions < union_.end; ++t) {
       ScoreTile<kType, kQueries, kAttentionBlock>(
-          packed_, keys_ + t * tile_bytes, head_dim_, values_ + t * tile_bytes,
+          packed_, keys_ + t * tile_bytes, head_dim_,
           weights_[0] + t * kKvTilePositions);
     }
   }
@@ -162,8 +156,7 @@ class GroupInBlock {
             .tiles = values_,
             .head_dim = head_dim_,
             .values = partials_ + query * stride_ + kPartialValues,
-            .stride = stride_,
-            .ahead = next_keys_};
+            .stride = stride_};
   }
 
   size_t head_dim_;
@@ -171,7 +164,6 @@ class GroupInBlock {
   const float* packed_;
   const std::byte* keys_;
   const std::byte* values_;
-  const std::byte* next_keys_;
   float* partials_;
   PositionRange range_[kQueries];  // counted from the block's first position
   PositionRange union_ = {.begin = kAttentionBlock, .end = 0};

@@ -1,6 +1,6 @@
-// Asks for memory that attention reads next, a block ahead: from DRAM it comes
-// at the rate at which the sums run, and a core's own prefetchers lose their
-// thread at every page.
+// Asks for the memory of a cache's tiles a little before attention reads it, in
+// the order in which it lies. Into the first-level cache: prefetches into the
+// second level alone are dropped by Zen 4 when the page is not at hand.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,24 @@
 
 namespace muster::kernels {
 
-// Brings elements [first, first + count) from `from` on into the second-level
-// cache. Any address will do: a bad one is ignored.
 template <KvType kType>
-inline void FetchAhead(const std::byte* from, size_t first, size_t count) {
+inline constexpr size_t kKvElementBytes = kType == KvType::kF32 ? sizeof(float)
+                                          : kType == KvType::kF16
+                                              ? sizeof(uint16_t)
+                                              : sizeof(int8_t);
+
+// The latency of DRAM at the rate at which a core reads.
+inline constexpr size_t kKvReadAheadBytes = 4096;
+
+// For elements [first, first + count) of a tile: what lies so far behind them.
+// Behind the last tile that is any address; a bad one is ignored.
+template <KvType kType>
+inline void ReadAhead(const std::byte* tile, size_t first, size_t count) {
   constexpr size_t kLineBytes = 64;
-  constexpr size_t kBytes = kType == KvType::kF32   ? sizeof(float)
-                            : kType == KvType::kF16 ? sizeof(uint16_t)
-                                                    : sizeof(int8_t);
-  for (size_t at = 0; at < count * kBytes; at += kLineBytes) {
-    __builtin_prefetch(from + first * kBytes + at, 0, 2);
+  const std::byte* ahead =
+      tile + first * kKvElementBytes<kType> + kKvReadAheadBytes;
+  for (size_t at = 0; at < count * kKvElementBytes<kType>; at += kLineBytes) {
+    __builtin_prefetch(ahead + at);
   }
 }
 

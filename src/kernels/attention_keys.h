@@ -58,12 +58,11 @@ struct KeyGroup<KvType::kQ8> {
 };
 
 // scores[query * kStride + slot] for kQueries queries and all slots of a tile.
-// packed: [head_dim, kQueries]. Meanwhile a tile's worth of memory from `ahead`
-// comes into the second-level cache.
+// packed: [head_dim, kQueries].
 template <KvType kType, size_t kQueries, size_t kStride>
 HWY_INLINE void ScoreTile(const float* HWY_RESTRICT packed,
                           const std::byte* HWY_RESTRICT tile, size_t head_dim,
-                          const std::byte* ahead, float* HWY_RESTRICT scores) {
+                          float* HWY_RESTRICT scores) {
   // As many slots at once as leave room for the sums in registers.
   constexpr size_t kVectors = kParts == 1 ? 2 : 1;
   constexpr size_t kElements = 32;  // that share a scale
@@ -78,7 +77,8 @@ HWY_INLINE void ScoreTile(const float* HWY_RESTRICT packed,
                                  slot + 16 * (kVectors - 1));
       const size_t end = std::min(head_dim, first + kElements);
       for (size_t i = first; i < end; ++i) {
-        FetchAhead<kType>(ahead, i * kKvTilePositions, kKvTilePositions);
+        if (slot == 0)
+          ReadAhead<kType>(tile, i * kKvTilePositions, kKvTilePositions);
         F32x16 key[kVectors];
         key[0] = low.Load(i);
         if constexpr (kVectors == 2) key[1] = high.Load(i);

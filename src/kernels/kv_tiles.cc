@@ -67,20 +67,23 @@ namespace {
 
 constexpr size_t kGroup = 32;  // elements that share a scale in Q8
 
-// Where the elements of a slot and its scales lie, in elements.
+// Where the elements of a slot lie: those of a column at `stride`, column after
+// column.
 struct SlotPlace {
-  size_t first;         // element 0
-  size_t stride;        // from one element to the next
-  size_t scales_first;  // the scale of group 0, in halves behind the elements
+  size_t first;  // element 0
+  size_t stride;
+
+  size_t Of(size_t element) const {
+    return first + element / kKvColumn * (kKvColumn * kKvTilePositions) +
+           element % kKvColumn * stride;
+  }
 };
 
 SlotPlace KeyPlace(size_t slot) {
-  return {.first = slot, .stride = kKvTilePositions, .scales_first = slot};
+  return {.first = slot, .stride = kKvTilePositions};
 }
-SlotPlace ValuePlace(size_t head_dim, size_t slot) {
-  return {.first = slot * PaddedHeadDim(head_dim),
-          .stride = 1,
-          .scales_first = slot};
+SlotPlace ValuePlace(size_t slot) {
+  return {.first = slot * kKvColumn, .stride = 1};
 }
 
 // Q8's scales stand behind all elements of a tile.
@@ -93,50 +96,50 @@ const uint16_t* Scales(const std::byte* tile, size_t head_dim) {
 
 void StoreFloats(const float* x, size_t head_dim, SlotPlace place,
                  std::byte* tile) {
-  float* out = reinterpret_cast<float*>(tile) + place.first;
-  for (size_t i = 0; i < head_dim; ++i) out[i * place.stride] = x[i];
+  float* out = reinterpret_cast<float*>(tile);
+  for (size_t i = 0; i < head_dim; ++i) out[place.Of(i)] = x[i];
 }
 
 void StoreHalves(const float* x, size_t head_dim, SlotPlace place,
                  std::byte* tile) {
-  uint16_t* out = reinterpret_cast<uint16_t*>(tile) + place.first;
+  uint16_t* out = reinterpret_cast<uint16_t*>(tile);
   uint16_t halves[kGroup];
   for (size_t at = 0; at < head_dim; at += kGroup) {
     const size_t count = std::min(kGroup, head_dim - at);
     HWY_DYNAMIC_DISPATCH(EncodeHalves)(x + at, count, halves);
-    for (size_t i = 0; i < count; ++i) out[(at + i) * place.stride] = halves[i];
+    for (size_t i = 0; i < count; ++i) out[place.Of(at + i)] = halves[i];
   }
 }
 
-void StoreQ8(const float* x, size_t head_dim, SlotPlace place,
+void StoreQ8(const float* x, size_t head_dim, size_t slot, SlotPlace place,
              std::byte* tile) {
-  int8_t* out = reinterpret_cast<int8_t*>(tile) + place.first;
-  uint16_t* scales = Scales(tile, head_dim) + place.scales_first;
+  int8_t* out = reinterpret_cast<int8_t*>(tile);
+  uint16_t* scales = Scales(tile, head_dim) + slot;
   BlockQ8_0 block;
   for (size_t group = 0; group < head_dim / kGroup; ++group) {
     HWY_DYNAMIC_DISPATCH(EncodeQ8)(x + group * kGroup, &block);
     scales[group * kKvTilePositions] = block.d;
     for (size_t i = 0; i < kGroup; ++i) {
-      out[(group * kGroup + i) * place.stride] = block.qs[i];
+      out[place.Of(group * kGroup + i)] = block.qs[i];
     }
   }
 }
 
-void Store(KvType type, const float* x, size_t head_dim, SlotPlace place,
-           std::byte* tile) {
+void Store(KvType type, const float* x, size_t head_dim, size_t slot,
+           SlotPlace place, std::byte* tile) {
   switch (type) {
     case KvType::kF32:
       return StoreFloats(x, head_dim, place, tile);
     case KvType::kF16:
       return StoreHalves(x, head_dim, place, tile);
     case KvType::kQ8:
-      return StoreQ8(x, head_dim, place, tile);
+      return StoreQ8(x, head_dim, slot, place, tile);
   }
 }
 
 float LoadElement(KvType type, const std::byte* tile, size_t head_dim,
-                  SlotPlace place, size_t i) {
-  const size_t at = place.first + i * place.stride;
+                  size_t slot, SlotPlace place, size_t i) {
+  const size_t at = place.Of(i);
   switch (type) {
     case KvType::kF32:
       return reinterpret_cast<const float*>(tile)[at];
@@ -144,9 +147,8 @@ float LoadElement(KvType type, const std::byte* tile, size_t head_dim,
       return F16ToF32(reinterpret_cast<const uint16_t*>(tile)[at]);
     case KvType::kQ8:
       return static_cast<float>(reinterpret_cast<const int8_t*>(tile)[at]) *
-             F16ToF32(Scales(
-                 tile,
-                 head_dim)[place.scales_first + i / kGroup * kKvTilePositions]);
+             F16ToF32(
+                 Scales(tile, head_dim)[i / kGroup * kKvTilePositions + slot]);
   }
   return 0;
 }
@@ -169,25 +171,25 @@ size_t KvTileBytes(KvType type, size_t head_dim) {
 
 void StoreKey(KvType type, const float* x, size_t head_dim, size_t slot,
               std::byte* tile) {
-  Store(type, x, head_dim, KeyPlace(slot), tile);
+  Store(type, x, head_dim, slot, KeyPlace(slot), tile);
 }
 
 void StoreValue(KvType type, const float* x, size_t head_dim, size_t slot,
                 std::byte* tile) {
-  Store(type, x, head_dim, ValuePlace(head_dim, slot), tile);
+  Store(type, x, head_dim, slot, ValuePlace(slot), tile);
 }
 
 void LoadKey(KvType type, const std::byte* tile, size_t head_dim, size_t slot,
              float* out) {
   for (size_t i = 0; i < head_dim; ++i) {
-    out[i] = LoadElement(type, tile, head_dim, KeyPlace(slot), i);
+    out[i] = LoadElement(type, tile, head_dim, slot, KeyPlace(slot), i);
   }
 }
 
 void LoadValue(KvType type, const std::byte* tile, size_t head_dim, size_t slot,
                float* out) {
   for (size_t i = 0; i < head_dim; ++i) {
-    out[i] = LoadElement(type, tile, head_dim, ValuePlace(head_dim, slot), i);
+    out[i] = LoadElement(type, tile, head_dim, slot, ValuePlace(slot), i);
   }
 }
 

@@ -1,6 +1,7 @@
 // How the keys and values of past positions are stored: in tiles of 32
 // positions, so that attention reads keys with positions as lanes and values
-// with elements as lanes, each in the order of memory.
+// with elements as lanes, each in the order of memory: only then does a core's
+// own prefetcher bring them at the rate of DRAM.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +17,11 @@ enum class KvType : uint8_t {
 };
 
 inline constexpr size_t kKvTilePositions = 32;
+inline constexpr size_t kKvColumn = 32;  // elements of a value side by side
 
 // The tiles of one KV head. Position p stands in tile p / 32, slot p % 32:
 //   a tile of keys     [head_dim, 32 slots]
-//   a tile of values   [32 slots, padded dim]
+//   a tile of values   [padded dim / 32, 32 slots, 32 elements]
 // elements first, then Q8's scales, for both: [head_dim / 32, 32 slots].
 // Slots that nothing was stored in may hold anything.
 struct KvHeadView {
@@ -29,9 +31,9 @@ struct KvHeadView {
   size_t head_dim = 0;
 };
 
-// A value's row is padded to whole vectors of 16 elements.
+// A value is padded to whole columns.
 constexpr size_t PaddedHeadDim(size_t head_dim) {
-  return (head_dim + 15) / 16 * 16;
+  return (head_dim + kKvColumn - 1) / kKvColumn * kKvColumn;
 }
 
 // Bytes of one tile of keys or of values: both are padded alike.

@@ -164,9 +164,8 @@ class TokensWithPanels {
       for (size_t i = 0; i < count; ++i) {
         rows[i] = task_.x->row(task_.tokens[first + t + i]);
       }
-      PackTokens(
-          rows, num_groups(), Traits::kOffsetLog2,
-          reinterpret_cast<TokenGroup<count, kScales>*>(PackedBlock(t)));
+      PackTokens(rows, num_groups(), Traits::kOffsetLog2,
+                 reinterpret_cast<TokenGroup<count, kScales>*>(PackedBlock(t)));
     });
   }
 
@@ -183,8 +182,7 @@ class TokensWithPanels {
                                       NumTokenBlocks(num_tokens));
       EachTokenBlock(num_tokens, [&](auto count, size_t t) {
         Prefetch(next + t / kTokenBlock * ahead, ahead);
-        const size_t at =
-            b * kBlockGroups * sizeof(TokenGroup<count, kScales>);
+        const size_t at = b * kBlockGroups * sizeof(TokenGroup<count, kScales>);
         AddChunk<kBits, count>(unpacked_, chunk_groups, PackedBlock(t) + at,
                                sums_ + t * kPanelRows);
       });
