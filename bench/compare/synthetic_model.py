@@ -3,7 +3,7 @@
 
   synthetic_model.py OUT.gguf --shape qwen3-30b-a3b --layers 12 --type q4_k
 
-It has no tokenizer, and says so ("no_vocab"). A layer's tensors repeat one random stretch of weights, which no engine can tell.
+It has no tokenizer, and says so ("no_vocab"); node-llama-cpp refuses to run such a model. A layer's tensors repeat one random stretch of weights, which no engine can tell.
 Needs the Python packages gguf and numpy.
 """
 import argparse
