@@ -3,7 +3,8 @@
 
   synthetic_model.py OUT.gguf --shape qwen3-30b-a3b --layers 12 --type q4_k
 
-It has no tokenizer, and says so ("no_vocab"); node-llama-cpp refuses to run such a model. A layer's tensors repeat one random stretch of weights, which no engine can tell.
+It has no tokenizer, and says so ("no_vocab"); node-llama-cpp refuses to run such a model. A layer's tensors repeat one
+random stretch of weights, which no engine can tell.
 Needs the Python packages gguf and numpy.
 """
 import argparse
@@ -175,7 +176,9 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     shape = SHAPES[options.shape]
-    if options.layers:
+    if options.layers is not None:
+        if not 1 <= options.layers <= shape.layers:
+            parser.error(f"--layers {options.layers}: {options.shape} has 1 to {shape.layers}")
         shape = dataclasses.replace(shape, layers=options.layers)
     # Under another name until it is whole.
     part = options.out + ".part"

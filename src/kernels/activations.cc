@@ -1,8 +1,6 @@
 #include "kernels/activations.h"
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "base/check.h"
 #include "tensor/panels.h"

@@ -77,8 +77,9 @@ HWY_INLINE void ScoreTile(const float* HWY_RESTRICT packed,
                                  slot + 16 * (kVectors - 1));
       const size_t end = std::min(head_dim, first + kElements);
       for (size_t i = first; i < end; ++i) {
-        if (slot == 0)
+        if (slot == 0) {
           ReadAhead<kType>(tile, i * kKvTilePositions, kKvTilePositions);
+        }
         F32x16 key[kVectors];
         key[0] = low.Load(i);
         if constexpr (kVectors == 2) key[1] = high.Load(i);

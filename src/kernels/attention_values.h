@@ -32,8 +32,8 @@ HWY_INLINE constexpr size_t VectorAt(size_t slot, size_t vector) {
          vector % kColumnVectors * kVector;
 }
 
-// Reads vectors [first, first + n) of a tile's values, a slot at a time.
-template <KvType kType>
+// Reads vectors [first, first + kVectors) of a tile's values, a slot at a time.
+template <KvType kType, size_t kVectors>
 struct ValueVectors {
   HWY_INLINE ValueVectors(const std::byte* tile, size_t /*head_dim*/,
                           size_t first)
@@ -52,17 +52,17 @@ struct ValueVectors {
   size_t first_;
 };
 
-template <>
-struct ValueVectors<KvType::kQ8> {
-  static_assert(kKvColumn == 32);          // elements that share a scale
-  static constexpr size_t kMaxGroups = 2;  // 4 vectors
+template <size_t kVectors>
+struct ValueVectors<KvType::kQ8, kVectors> {
+  static_assert(kKvColumn == 32);  // elements that share a scale: a group
+  static constexpr size_t kGroups =
+      (kVectors + kColumnVectors - 1) / kColumnVectors;
   HWY_INLINE ValueVectors(const std::byte* tile, size_t head_dim, size_t first)
       : codes_(reinterpret_cast<const int8_t*>(tile) + VectorAt(0, first)) {
     const auto* scales =
         reinterpret_cast<const uint16_t*>(tile + kKvTilePositions * head_dim);
     const size_t group = first / kColumnVectors;
-    const size_t groups = std::min(kMaxGroups, head_dim / kKvColumn - group);
-    for (size_t g = 0; g < groups; ++g) {
+    for (size_t g = 0; g < kGroups; ++g) {
       for (size_t slot = 0; slot < kKvTilePositions; slot += 16) {
         Store16(LoadF16x16(scales + (group + g) * kKvTilePositions + slot),
                 scales_[g] + slot);
@@ -76,7 +76,7 @@ struct ValueVectors<KvType::kQ8> {
 
  private:
   const int8_t* codes_;
-  alignas(64) float scales_[kMaxGroups][kKvTilePositions];
+  alignas(64) float scales_[kGroups][kKvTilePositions];
 };
 
 // A group's sums over one block, and where they read and write.
@@ -102,7 +102,7 @@ HWY_INLINE void AddValueVectors(const ValueSums& of, const std::byte* tile,
       sum[q][v] = Load16(values + q * stride + v * kVector);
     }
   }
-  const ValueVectors<kType> vectors(tile, of.head_dim, first);
+  const ValueVectors<kType, kVectors> vectors(tile, of.head_dim, first);
   for (size_t p = range.begin; p < range.end; ++p) {
     const size_t slot = p % kKvTilePositions;
     if constexpr (kVectors >= kColumnVectors) {

@@ -204,6 +204,23 @@ TEST_P(MatMulTest, BitsDoNotDependOnTheBatchOrTheSplitOfRows) {
   }
 }
 
+// So many tokens with so long rows are more than a core's cache keeps packed.
+TEST_P(MatMulTest, BitsDoNotDependOnHowManyTokensFitTheCache) {
+  constexpr size_t kRows = 17, kCols = 8192, kTokens = 70;
+  Problem problem(GetParam(), kRows, kCols, kTokens, 11);
+  ForEachInstructionSet([&](const std::string&) {
+    const auto together = problem.Multiply();
+    for (const uint32_t token : {0u, 31u, 32u, 33u, 34u, 63u, 64u, 69u}) {
+      std::vector<float> alone(kRows);
+      MatMulRows(problem.w, 0, kRows, problem.view, {&token, 1}, alone.data(),
+                 kRows);
+      for (size_t r = 0; r < kRows; ++r) {
+        ASSERT_EQ(alone[r], together[token * kRows + r]) << "token " << token;
+      }
+    }
+  });
+}
+
 TEST_P(MatMulTest, PanelsDecodeToTheBitsOfTheBlocksTheyWerePackedFrom) {
   if (!HasPanels(GetParam())) GTEST_SKIP() << "kept in rows";
   ForEachInstructionSet([&](const std::string&) {
