@@ -47,4 +47,7 @@ struct PolicyShape {
 Result<std::unique_ptr<EvictionPolicy>> MakeEvictionPolicy(
     std::string_view name, const PolicyShape& shape);
 
+// The names that it takes, the default first.
+std::span<const std::string_view> EvictionPolicyNames();
+
 }  // namespace muster::experts
