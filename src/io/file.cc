@@ -11,8 +11,8 @@
 
 namespace muster::io {
 
-Result<File> File::Open(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+Result<File> File::Open(const std::string& path, int flags) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
   if (fd < 0) {
     const Code code = errno == ENOENT ? Code::kNotFound : Code::kIoError;
     return Status(code, fmt::format("{}: {}", path, std::strerror(errno)));

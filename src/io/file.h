@@ -14,13 +14,15 @@ namespace muster::io {
 class File {
  public:
   // Fails with kNotFound or kIoError, and kInvalidArgument on a folder.
-  static Result<File> Open(const std::string& path);
+  //   flags: O_DIRECT or none
+  static Result<File> Open(const std::string& path, int flags = 0);
 
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
   ~File();
 
   const std::string& path() const { return path_; }
+  int fd() const { return fd_; }  // open as long as this object is
   uint64_t size_bytes() const { return size_bytes_; }
 
   // Fills `dst` from `offset`. Blocks. Fails with kIoError, naming the file,
