@@ -81,10 +81,16 @@ class IdentityTest : public ::testing::TestWithParam<std::string> {
     if (!fs::exists(path)) GTEST_SKIP() << path << " is not there";
     auto files = formats::OpenModelFiles(path);
     ASSERT_TRUE(files.ok()) << files.status().message();
-    ThreadPool pool(1);
-    auto model = runtime::LoadModel(*files, pool, nullptr);
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    model_ = std::move(model).value();
+    files_ = std::move(files).value();
+    model_ = Load({});
+    ASSERT_NE(model_, nullptr);
+  }
+
+  std::unique_ptr<LoadedModel> Load(const runtime::TierOptions& tiers) const {
+    ThreadPool pool(2);
+    auto model = runtime::LoadModel(files_, {.tiers = tiers}, pool, nullptr);
+    EXPECT_TRUE(model.ok()) << model.status().message();
+    return model.ok() ? std::move(model).value() : nullptr;
   }
 
   void TearDown() override {
@@ -105,9 +111,13 @@ class IdentityTest : public ::testing::TestWithParam<std::string> {
 
   // As `muster run --chunk` cuts it.
   Logits RunAlone(const Prompt& prompt, size_t num_threads, size_t chunk) {
+    return RunAlone(*model_, prompt, num_threads, chunk);
+  }
+  Logits RunAlone(const LoadedModel& model, const Prompt& prompt,
+                  size_t num_threads, size_t chunk) {
     ThreadPool pool(num_threads);
-    Forward forward(*model_, pool, prompt.size());
-    KvCache kv(model_->config, prompt.size(), KvType::kF16);
+    Forward forward(model, pool, prompt.size());
+    KvCache kv(model.config, prompt.size(), KvType::kF16);
     Logits logits(prompt.size() * vocab_size());
     for (size_t begin = 0; begin < prompt.size(); begin += chunk) {
       std::vector<BatchRow> batch;
@@ -117,7 +127,9 @@ class IdentityTest : public ::testing::TestWithParam<std::string> {
                          .kv = &kv,
                          .wants_logits = true});
       }
-      forward.Run(batch, logits.data() + begin * vocab_size(), {});
+      const Status status =
+          forward.Run(batch, logits.data() + begin * vocab_size(), {});
+      EXPECT_TRUE(status.ok()) << status.message();
     }
     return logits;
   }
@@ -155,7 +167,7 @@ class IdentityTest : public ::testing::TestWithParam<std::string> {
       }
       if (batch.empty()) return logits;
       Logits rows(batch.size() * vocab_size());
-      forward.Run(batch, rows.data(), {});
+      EXPECT_TRUE(forward.Run(batch, rows.data(), {}).ok());
       for (size_t row = 0; row < owners.size(); ++row) {
         const auto first =
             rows.begin() + static_cast<ptrdiff_t>(row * vocab_size());
@@ -183,6 +195,7 @@ class IdentityTest : public ::testing::TestWithParam<std::string> {
   }
 
   const std::string best_ = kernels::CurrentInstructionSet();
+  formats::ModelFiles files_;
   std::unique_ptr<LoadedModel> model_;
 };
 
@@ -218,6 +231,37 @@ TEST_P(IdentityTest, EveryInstructionSetGivesTheSameBits) {
       ExpectSame(RunAlone(prompt, 2, chunk), expected,
                  fmt::format("{}, chunk {}", name, chunk));
     }
+  }
+}
+
+// From the fewest experts that a step can do with to all of them.
+TEST_P(IdentityTest, ExpertsInTiersGiveTheSameBits) {
+  const auto all = Load({.cache_bytes = uint64_t{1} << 40});
+  ASSERT_NE(all, nullptr);
+  if (all->tiers == nullptr) GTEST_SKIP() << "a dense model has no experts";
+  const experts::ExpertTable& table = all->tiers->table();
+  const uint64_t floor = experts::ExpertCache::FloorBytes(table);
+  const uint64_t total = table.total_bytes();
+  std::vector<Prompt> prompts;
+  std::vector<Logits> expected;
+  for (const uint32_t seed : {7, 8, 9}) {
+    prompts.push_back(MakePrompt(kLongPrompt, seed));
+    expected.push_back(RunAlone(prompts.back(), 2, 64));
+  }
+  for (const uint64_t cache_bytes :
+       {floor, floor + (total - floor) / 4, total / 2, total}) {
+    const auto tiered = Load({.cache_bytes = cache_bytes});
+    ASSERT_NE(tiered, nullptr);
+    ASSERT_NE(tiered->tiers, nullptr);
+    for (size_t p = 0; p < prompts.size(); ++p) {
+      for (const size_t chunk : {1, 64}) {
+        ExpectSame(RunAlone(*tiered, prompts[p], 1 + p % 2, chunk), expected[p],
+                   fmt::format("prompt {}, cache {} of {}, chunk {}", p,
+                               cache_bytes, total, chunk));
+      }
+    }
+    EXPECT_LE(tiered->tiers->cache().resident_bytes(), cache_bytes);
+    EXPECT_GT(tiered->tiers->counters().fetched_experts, 0u);
   }
 }
 

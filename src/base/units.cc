@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
 
 namespace muster {
 namespace {
@@ -26,6 +29,31 @@ std::string Scale(uint64_t n, double base,
 std::string FormatBytes(uint64_t size_bytes) {
   return Scale<6>(size_bytes, 1024,
                   {" B", " KiB", " MiB", " GiB", " TiB", " PiB"});
+}
+
+Result<uint64_t> ParseBytes(std::string_view text) {
+  const Status error =
+      InvalidArgument(fmt::format("'{}' is no size: expected a number with K, "
+                                  "M, G or T behind it, such as 8G or 1.5GiB",
+                                  text));
+  double number = 0;
+  const auto [end, code] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  if (code != std::errc() || !(number >= 0)) return error;
+  std::string unit(end, text.data() + text.size());
+  std::erase(unit, ' ');
+  for (char& c : unit)
+    c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  static constexpr std::string_view kPrefixes = "BKMGTP";
+  const size_t power = unit.empty() ? 0 : kPrefixes.find(unit[0]);
+  if (power == std::string_view::npos) return error;
+  const std::string_view rest =
+      unit.empty() ? "" : std::string_view(unit).substr(1);
+  if (!(rest.empty() || (power > 0 && (rest == "B" || rest == "IB"))))
+    return error;
+  const double size_bytes = std::ldexp(number, static_cast<int>(10 * power));
+  if (size_bytes >= 0x1p63) return error;
+  return static_cast<uint64_t>(size_bytes);
 }
 
 std::string FormatCount(uint64_t count) {

@@ -21,5 +21,21 @@ TEST(UnitsTest, SecondsChooseTheirUnit) {
   EXPECT_EQ(FormatSeconds(125), "2 min 05 s");
 }
 
+TEST(UnitsTest, SizesAreReadInPowersOf1024) {
+  EXPECT_EQ(*ParseBytes("4096"), 4096u);
+  EXPECT_EQ(*ParseBytes("8G"), uint64_t{8} << 30);
+  EXPECT_EQ(*ParseBytes("1.5GiB"), uint64_t{3} << 29);
+  EXPECT_EQ(*ParseBytes("800 mb"), uint64_t{800} << 20);
+  EXPECT_EQ(*ParseBytes("0.5k"), 512u);
+  EXPECT_EQ(*ParseBytes("7B"), 7u);
+}
+
+TEST(UnitsTest, WhatIsNoSizeIsRefused) {
+  for (const char* text : {"", "G", "-1G", "8X", "8GG", "1e30", "nan", "inf",
+                           "8G extra", "BB", "1BB"}) {
+    EXPECT_EQ(ParseBytes(text).status().code(), Code::kInvalidArgument) << text;
+  }
+}
+
 }  // namespace
 }  // namespace muster

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "base/units.h"
 #include "cli/demo_model.h"
 #include "cli/progress_bar.h"
 #include "kernels/instruction_set.h"
@@ -46,6 +47,16 @@ void AddEngineFlags(CLI::App& command, EngineFlags& flags) {
                   "How keys and values are kept: f32, f16 or q8")
       ->check(CLI::IsMember(kKvNames))
       ->capture_default_str();
+  command.add_option(
+      "--ram", flags.ram,
+      "Memory that the process may take, such as 8G: experts that do not fit "
+      "are read when a token calls them; default: what it may use");
+  command
+      .add_option("--eviction", flags.eviction,
+                  "Which expert makes room for another: lru, lfru or "
+                  "least-stale")
+      ->check(CLI::IsMember({"lru", "lfru", "least-stale"}))
+      ->capture_default_str();
 }
 
 kernels::KvType KvTypeOf(const std::string& name) {
@@ -71,6 +82,11 @@ Result<OpenedModel> OpenModel(const EngineFlags& flags) {
   ASSIGN_OR_RETURN(const std::string path, ModelOrDemo(flags.model));
   OpenedModel opened;
   ASSIGN_OR_RETURN(opened.files, formats::OpenModelFiles(path));
+  uint64_t ram_bytes = 0;
+  if (!flags.ram.empty()) {
+    ASSIGN_OR_RETURN(ram_bytes, ParseBytes(flags.ram));
+    if (ram_bytes == 0) return InvalidArgument("--ram 0: expected some memory");
+  }
   const auto start = std::chrono::steady_clock::now();
   runtime::LoadProgress progress;
   {
@@ -87,7 +103,8 @@ Result<OpenedModel> OpenModel(const EngineFlags& flags) {
         .num_threads = or_tuned(flags.num_threads, tuned.num_threads),
         .context_length = flags.context_length,
         .chunk_tokens = or_tuned(flags.chunk_tokens, tuned.chunk_tokens),
-        .kv_type = KvTypeOf(flags.kv_type)};
+        .kv_type = KvTypeOf(flags.kv_type),
+        .tiers = {.ram_bytes = ram_bytes, .policy = flags.eviction}};
     ASSIGN_OR_RETURN(opened.engine,
                      runtime::Engine::Load(opened.files, options, &progress));
   }
@@ -97,6 +114,10 @@ Result<OpenedModel> OpenModel(const EngineFlags& flags) {
   if (!flags.quiet) {
     for (const std::string& assumption : opened.engine->model().assumptions) {
       fmt::print(stderr, "note: {}\n", assumption);
+    }
+    const runtime::LoadedModel& model = opened.engine->model();
+    if (model.tiers != nullptr) {
+      fmt::print(stderr, "note: {}\n", runtime::Describe(model.plan));
     }
     if (opened.engine->context_length() < flags.context_length) {
       fmt::print(stderr,

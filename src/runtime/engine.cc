@@ -33,19 +33,14 @@ Result<std::unique_ptr<Engine>> Engine::Load(const formats::ModelFiles& files,
   std::shared_ptr<const LoadedModel> model;
   {
     ThreadPool loading_pool(ThreadsOrAll(options));
-    ASSIGN_OR_RETURN(model, LoadModel(files, loading_pool, progress));
+    ASSIGN_OR_RETURN(model, LoadModel(files, options, loading_pool, progress));
   }
   return Create(std::move(model), options);
 }
 
 Result<std::unique_ptr<Engine>> Engine::Create(
     std::shared_ptr<const LoadedModel> model, const EngineOptions& options) {
-  if (options.kv_type == kernels::KvType::kQ8 &&
-      model->config.head_dim % 32 != 0) {
-    return InvalidArgument(fmt::format(
-        "a Q8 cache needs heads of a multiple of 32, this model's have {}",
-        model->config.head_dim));
-  }
+  RETURN_IF_ERROR(KvCache::CheckType(model->config, options.kv_type));
   return std::unique_ptr<Engine>(
       new Engine(std::move(model), ThreadsOrAll(options), options));
 }
@@ -87,7 +82,8 @@ Result<std::span<float>> Engine::Append(std::span<const int32_t> tokens) {
   for (size_t done = 0; done < tokens.size(); done += chunk_tokens_) {
     const size_t count = std::min(chunk_tokens_, tokens.size() - done);
     const bool is_last = done + count == tokens.size();
-    RunChunk(tokens.subspan(done, count), false, is_last, logits_.data());
+    RETURN_IF_ERROR(
+        RunChunk(tokens.subspan(done, count), false, is_last, logits_.data()));
   }
   return std::span<float>(logits_);
 }
@@ -99,14 +95,14 @@ Result<std::span<float>> Engine::AppendForAllLogits(
   logits_.resize(tokens.size() * vocab_size);
   for (size_t done = 0; done < tokens.size(); done += chunk_tokens_) {
     const size_t count = std::min(chunk_tokens_, tokens.size() - done);
-    RunChunk(tokens.subspan(done, count), true, true,
-             logits_.data() + done * vocab_size);
+    RETURN_IF_ERROR(RunChunk(tokens.subspan(done, count), true, true,
+                             logits_.data() + done * vocab_size));
   }
   return std::span<float>(logits_);
 }
 
-void Engine::RunChunk(std::span<const int32_t> tokens, bool all_logits,
-                      bool last_logits, float* logits) {
+Status Engine::RunChunk(std::span<const int32_t> tokens, bool all_logits,
+                        bool last_logits, float* logits) {
   const telemetry::TraceZone zone(
       "step", {"tokens", static_cast<int64_t>(tokens.size())},
       {"position", static_cast<int64_t>(position_)});
@@ -120,13 +116,15 @@ void Engine::RunChunk(std::span<const int32_t> tokens, bool all_logits,
                       .kv = &kv_,
                       .wants_logits = all_logits || (is_last && last_logits)});
   }
-  forward_.Run(batch_, logits,
-               {.stats = &counters_.routing,
-                .routings = routings_,
-                .routed_parameters = &counters_.routed_parameters,
-                .phases = phase_times_});
+  RETURN_IF_ERROR(
+      forward_.Run(batch_, logits,
+                   {.stats = &counters_.routing,
+                    .routings = routings_,
+                    .routed_parameters = &counters_.routed_parameters,
+                    .phases = phase_times_}));
   position_ += tokens.size();
   counters_.num_tokens += tokens.size();
+  return {};
 }
 
 void Engine::Rewind(size_t position) {

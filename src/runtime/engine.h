@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "formats/model_files.h"
+#include "runtime/engine_options.h"
 #include "runtime/forward.h"
 #include "runtime/kv_cache.h"
 #include "runtime/loaded_model.h"
@@ -17,13 +18,6 @@
 #include "telemetry/routing_stats.h"
 
 namespace muster::runtime {
-
-struct EngineOptions {
-  size_t num_threads = 0;        // 0: all cores that the process may use
-  size_t context_length = 4096;  // positions; at most the model's own
-  size_t chunk_tokens = 512;     // prompt tokens a step
-  kernels::KvType kv_type = kernels::KvType::kF16;
-};
 
 // What the tokens since the last ResetCounters cost.
 struct EngineCounters {
@@ -59,7 +53,9 @@ class Engine {
   // Runs `tokens` behind what is there and returns the logits of the last one,
   // [vocab_size]: valid, and the caller's to change, until the next call.
   // Fails with kInvalidArgument on no token, a token outside the vocabulary or
-  // more tokens than the context has room for; nothing has changed then.
+  // more tokens than the context has room for: nothing has changed then. Fails
+  // with kIoError or kCorrupt when an expert cannot be had from any tier: the
+  // sequence ends before the chunk of `tokens` that failed.
   Result<std::span<float>> Append(std::span<const int32_t> tokens);
 
   // The same, and the logits of every token: [tokens, vocab_size].
@@ -85,8 +81,8 @@ class Engine {
          const EngineOptions& options);
 
   Status CheckTokens(std::span<const int32_t> tokens) const;
-  void RunChunk(std::span<const int32_t> tokens, bool all_logits,
-                bool last_logits, float* logits);
+  Status RunChunk(std::span<const int32_t> tokens, bool all_logits,
+                  bool last_logits, float* logits);
 
   PoolTrace pool_trace_;  // what pool_ tells of itself to a trace
   ThreadPool pool_;

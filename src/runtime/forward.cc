@@ -6,14 +6,12 @@
 #include "kernels/dequantize.h"
 #include "kernels/elementwise.h"
 #include "kernels/rms_norm.h"
-#include "routing/router.h"
 #include "telemetry/trace.h"
 
 namespace muster::runtime {
 
 using kernels::ActivationView;
 using kernels::Product;
-using model::ExpertWeights;
 using model::LayerWeights;
 using telemetry::TraceArg;
 using telemetry::TraceZone;
@@ -26,22 +24,19 @@ TraceArg LayerArg(size_t layer) {
 
 }  // namespace
 
-void Forward::Run(std::span<const BatchRow> batch, float* logits,
-                  const StepRecord& record) {
+Status Forward::Run(std::span<const BatchRow> batch, float* logits,
+                    const StepRecord& record) {
   num_rows_ = batch.size();
-  routed_parameters_ = 0;
   clock_.Start(record.phases);
   Embed(batch);
   for (size_t layer = 0; layer < config_.layers.size(); ++layer) {
     Attention(layer, batch);
-    FeedForward(layer, record);
+    RETURN_IF_ERROR(FeedForward(layer, record));
   }
   clock_.Enter(Phase::kHead);
   Head(batch, logits);
   clock_.Stop();
-  if (record.routed_parameters != nullptr) {
-    *record.routed_parameters += routed_parameters_;
-  }
+  return {};
 }
 
 Forward::Forward(const LoadedModel& model, ThreadPool& pool,
@@ -49,7 +44,8 @@ Forward::Forward(const LoadedModel& model, ThreadPool& pool,
     : model_(model),
       config_(model.config),
       pool_(pool),
-      attention_(model.config, pool, context_length) {}
+      attention_(model.config, pool, context_length),
+      experts_(model, pool) {}
 
 void Forward::Embed(std::span<const BatchRow> batch) {
   const TraceZone zone("embed");
@@ -116,217 +112,17 @@ void Forward::ProjectQkv(size_t layer) {
   }
 }
 
-// hidden += routed experts + shared expert. A dense layer is one expert that
-// every token takes with weight 1. Three parallel regions for one token: the
-// router; gate and up of all experts; their down products and the sum.
-void Forward::FeedForward(size_t layer, const StepRecord& record) {
+// hidden += experts
+Status Forward::FeedForward(size_t layer, const StepRecord& record) {
   const TraceZone zone("feed-forward", LayerArg(layer));
-  const LayerWeights& weights = model_.weights.layers[layer];
-  Normalize(weights.ffn_norm);
-  clock_.Enter(Phase::kRouter);
-  Route(layer, record);
-  clock_.Enter(Phase::kGateUp);
-  GateAndUp(layer);
-  clock_.Enter(Phase::kDown);
+  Normalize(model_.weights.layers[layer].ffn_norm);
   projected_.resize(num_rows_ * config_.model_dim);
-  if (num_rows_ == 1) {
-    SumExpertsOfOneRow(layer);
-  } else {
-    SumExpertsOfRows(layer);
-  }
+  RETURN_IF_ERROR(experts_.Run(layer, normed_.data(), num_rows_, record, clock_,
+                               projected_.data()));
   clock_.Enter(Phase::kOther);
   kernels::Add(projected_.data(), num_rows_ * config_.model_dim,
                hidden_.data());
-}
-
-// Which experts each row takes: routing_ and groups_; how much of the shared
-// one: shared_scale_.
-void Forward::Route(size_t layer, const StepRecord& record) {
-  const model::LayerConfig& config = config_.layers[layer];
-  const LayerWeights& weights = model_.weights.layers[layer];
-  const ActivationView x = {
-      .x = normed_.data(), .num_rows = num_rows_, .cols = config_.model_dim};
-  const std::span<const uint32_t> rows = FirstRows(num_rows_);
-  product_list_.clear();
-  if (config.is_moe) {
-    router_logits_.resize(num_rows_ * weights.router.rows);
-    product_list_.push_back({&weights.router, &x, rows, router_logits_.data(),
-                             weights.router.rows});
-  }
-  shared_scale_.assign(num_rows_, 1.0f);
-  if (config.shared_gate) {
-    product_list_.push_back(
-        {&weights.shared_router, &x, rows, shared_scale_.data(), 1});
-  }
-  products_.Run(product_list_, pool_);
-  if (config.shared_gate) {
-    kernels::Sigmoid(shared_scale_.data(), num_rows_);
-  }
-  if (config.is_moe) {
-    routing::Route(config.router, router_logits_.data(), nullptr, num_rows_,
-                   &routing_);
-    if (record.stats != nullptr) {
-      record.stats->Record(static_cast<uint32_t>(layer), routing_.ids);
-    }
-  } else {
-    routing_.num_tokens = num_rows_;
-    routing_.top_k = 1;
-    routing_.ids.assign(num_rows_, 0);
-    routing_.weights.assign(num_rows_, 1.0f);
-  }
-  if (record.routings != nullptr) {
-    record.routings->resize(config_.layers.size());
-    (*record.routings)[layer] = config.is_moe ? routing_ : routing::Routing{};
-  }
-  routing::GroupByExpert(routing_, config.router.num_experts, &groups_);
-  pair_of_slot_.resize(groups_.tokens.size());
-  for (uint32_t pair = 0; pair < groups_.tokens.size(); ++pair) {
-    pair_of_slot_[groups_.tokens[pair] * routing_.top_k + groups_.slots[pair]] =
-        pair;
-  }
-}
-
-Forward::Inner Forward::MakeInner(size_t num_rows, size_t cols, bool quantized,
-                                  bool floats,
-                                  kernels::Activations& activations,
-                                  std::vector<float>& buffer) {
-  Inner inner;
-  inner.view = {.num_rows = num_rows, .cols = cols};
-  if (quantized) {
-    inner.view = activations.Reserve(num_rows, cols);
-    inner.groups = activations.groups();
-  }
-  if (floats) {
-    buffer.resize(num_rows * cols);
-    inner.view.x = inner.x = buffer.data();
-  }
-  return inner;
-}
-
-kernels::GatedProduct Forward::Gated(const ExpertWeights& expert,
-                                     const ActivationView& x,
-                                     std::span<const uint32_t> tokens,
-                                     const Inner& inner, size_t first_row) {
-  const bool quantized = kernels::ReadsQuantized(expert.down.type);
-  return {.gate = &expert.gate,
-          .up = &expert.up,
-          .x = &x,
-          .tokens = tokens,
-          .inner = {.x = quantized ? nullptr : inner.x,
-                    .groups = quantized ? inner.groups : nullptr,
-                    .cols = inner.view.cols,
-                    .num_groups = inner.view.num_groups},
-          .first_row = first_row};
-}
-
-// Expert-major: each distinct expert is walked once for all its tokens, and the
-// shared one with them. Leaves silu(gate) * up in expert_inner_ (a row a pair)
-// and shared_inner_.
-void Forward::GateAndUp(size_t layer) {
-  const LayerWeights& weights = model_.weights.layers[layer];
-  const model::LayerConfig& config = config_.layers[layer];
-  const std::vector<ExpertWeights>& experts = weights.experts;
-  const size_t num_groups = groups_.expert_ids.size();
-  const bool has_shared = !weights.shared.gate.empty();
-
-  bool quantize = has_shared && ReadsQuantizedIn(weights.shared);
-  bool down_quantized = false, down_floats = false;
-  for (const uint32_t id : groups_.expert_ids) {
-    quantize |= ReadsQuantizedIn(experts[id]);
-    const bool quantized = kernels::ReadsQuantized(experts[id].down.type);
-    down_quantized |= quantized;
-    down_floats |= !quantized;
-  }
-  const ActivationView x = activations_.Set(normed_.data(), num_rows_,
-                                            config_.model_dim, quantize, pool_);
-  expert_inner_ =
-      MakeInner(groups_.tokens.size(), config.expert_ff_dim, down_quantized,
-                down_floats, inner_activations_, inner_floats_);
-  gated_list_.clear();
-  for (size_t g = 0; g < num_groups; ++g) {
-    const ExpertWeights& expert = experts[groups_.expert_ids[g]];
-    const size_t begin = groups_.offsets[g];
-    const std::span<const uint32_t> tokens(groups_.tokens.data() + begin,
-                                           groups_.offsets[g + 1] - begin);
-    gated_list_.push_back(Gated(expert, x, tokens, expert_inner_, begin));
-    if (config.is_moe) CountParameters(expert, tokens.size());
-  }
-  if (has_shared) {
-    const bool quantized = kernels::ReadsQuantized(weights.shared.down.type);
-    shared_inner_ = MakeInner(num_rows_, config.shared_ff_dim, quantized,
-                              !quantized, shared_activations_, shared_floats_);
-    gated_list_.push_back(
-        Gated(weights.shared, x, FirstRows(num_rows_), shared_inner_, 0));
-  }
-  products_.RunGated(gated_list_, pool_);
-}
-
-bool Forward::ReadsQuantizedIn(const ExpertWeights& expert) {
-  return kernels::ReadsQuantized(expert.gate.type) ||
-         kernels::ReadsQuantized(expert.up.type);
-}
-
-void Forward::CountParameters(const ExpertWeights& expert, size_t num_tokens) {
-  for (const WeightView* w : {&expert.gate, &expert.up, &expert.down}) {
-    routed_parameters_ += uint64_t{w->rows} * w->cols * num_tokens;
-  }
-}
-
-// projected = sum over slots of weight * expert + scale * shared.
-void Forward::SumExpertsOfOneRow(size_t layer) {
-  const LayerWeights& weights = model_.weights.layers[layer];
-  term_list_.clear();
-  for (size_t slot = 0; slot < routing_.top_k; ++slot) {
-    term_list_.push_back({.weights = &weights.experts[routing_.ids[slot]].down,
-                          .x = &expert_inner_.view,
-                          .row = pair_of_slot_[slot],
-                          .weight = routing_.weights[slot]});
-  }
-  if (!weights.shared.gate.empty()) {
-    term_list_.push_back({.weights = &weights.shared.down,
-                          .x = &shared_inner_.view,
-                          .weight = shared_scale_[0]});
-  }
-  products_.RunWeightedSum(term_list_, projected_.data(), pool_);
-}
-
-// The same sums, in the same order for each row, after expert-major products.
-void Forward::SumExpertsOfRows(size_t layer) {
-  const LayerWeights& weights = model_.weights.layers[layer];
-  const size_t model_dim = config_.model_dim;
-  const size_t num_pairs = groups_.tokens.size();
-  const bool has_shared = !weights.shared.gate.empty();
-  expert_out_.resize(num_pairs * model_dim);
-  const std::span<const uint32_t> pairs =
-      FirstRows(std::max(num_pairs, num_rows_));
-  product_list_.clear();
-  for (size_t g = 0; g < groups_.expert_ids.size(); ++g) {
-    const size_t begin = groups_.offsets[g];
-    product_list_.push_back(
-        {&weights.experts[groups_.expert_ids[g]].down, &expert_inner_.view,
-         pairs.subspan(begin, groups_.offsets[g + 1] - begin),
-         expert_out_.data() + begin * model_dim, model_dim});
-  }
-  if (has_shared) {
-    shared_out_.resize(num_rows_ * model_dim);
-    product_list_.push_back({&weights.shared.down, &shared_inner_.view,
-                             pairs.first(num_rows_), shared_out_.data(),
-                             model_dim});
-  }
-  products_.Run(product_list_, pool_);
-  pool_.ForEach(num_rows_, [&](size_t row) {
-    float* sum = projected_.data() + row * model_dim;
-    std::fill_n(sum, model_dim, 0.0f);
-    const size_t top_k = routing_.top_k;
-    for (size_t slot = row * top_k; slot < (row + 1) * top_k; ++slot) {
-      kernels::AddScaled(expert_out_.data() + pair_of_slot_[slot] * model_dim,
-                         routing_.weights[slot], model_dim, sum);
-    }
-    if (has_shared) {
-      kernels::AddScaled(shared_out_.data() + row * model_dim,
-                         shared_scale_[row], model_dim, sum);
-    }
-  });
+  return {};
 }
 
 void Forward::Head(std::span<const BatchRow> batch, float* logits) {

@@ -1,10 +1,37 @@
 #include "runtime/kv_cache.h"
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 
 namespace muster::runtime {
 
 using kernels::kKvTilePositions;
+
+namespace {
+
+// Of the keys or the values of one head in one layer.
+size_t HeadBytes(const model::ModelConfig& config, size_t capacity,
+                 kernels::KvType type) {
+  return (capacity + kKvTilePositions - 1) / kKvTilePositions *
+         kernels::KvTileBytes(type, config.head_dim);
+}
+
+}  // namespace
+
+Status KvCache::CheckType(const model::ModelConfig& config,
+                          kernels::KvType type) {
+  if (type != kernels::KvType::kQ8 || config.head_dim % 32 == 0) return {};
+  return InvalidArgument(fmt::format(
+      "a Q8 cache needs heads of a multiple of 32, this model's have {}",
+      config.head_dim));
+}
+
+uint64_t KvCache::SizeBytes(const model::ModelConfig& config, size_t capacity,
+                            kernels::KvType type) {
+  return uint64_t{config.layers.size()} * 2 * config.num_kv_heads *
+         HeadBytes(config, capacity, type);
+}
 
 KvCache::KvCache(const model::ModelConfig& config, size_t capacity,
                  kernels::KvType type)
@@ -13,9 +40,8 @@ KvCache::KvCache(const model::ModelConfig& config, size_t capacity,
       capacity_(capacity),
       type_(type),
       tile_bytes_(kernels::KvTileBytes(type, config.head_dim)),
-      head_bytes_((capacity + kKvTilePositions - 1) / kKvTilePositions *
-                  tile_bytes_),
-      buffer_(config.layers.size() * 2 * num_kv_heads_ * head_bytes_) {}
+      head_bytes_(HeadBytes(config, capacity, type)),
+      buffer_(SizeBytes(config, capacity, type)) {}
 
 size_t KvCache::BytesPerPosition(const model::ModelConfig& config,
                                  kernels::KvType type) {

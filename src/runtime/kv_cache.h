@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "base/status.h"
 #include "kernels/kv_tiles.h"
 #include "model/config.h"
 #include "tensor/aligned_buffer.h"
@@ -13,12 +14,21 @@ namespace muster::runtime {
 // while another stores in it: neighbouring positions share tiles.
 class KvCache {
  public:
+  // Fails with kInvalidArgument when the model's heads do not fit the type.
+  static Status CheckType(const model::ModelConfig& config,
+                          kernels::KvType type);
+
   // Memory is taken at once and touched as positions are stored.
+  // REQUIRES: CheckType is ok.
   KvCache(const model::ModelConfig& config, size_t capacity,
           kernels::KvType type);
 
   static size_t BytesPerPosition(const model::ModelConfig& config,
                                  kernels::KvType type);
+
+  // What a cache of `capacity` positions takes.
+  static uint64_t SizeBytes(const model::ModelConfig& config, size_t capacity,
+                            kernels::KvType type);
 
   size_t capacity() const { return capacity_; }  // positions
   size_t size_bytes() const { return buffer_.size_bytes(); }

@@ -7,13 +7,13 @@
 #include <cstring>
 #include <span>
 
-#include "base/machine.h"
 #include "base/mutex.h"
-#include "base/units.h"
 #include "io/file.h"
 #include "kernels/dequantize.h"
 #include "kernels/pack_panels.h"
 #include "kernels/scratch.h"
+#include "runtime/kv_cache.h"
+#include "runtime/plan_tiers.h"
 
 namespace muster::runtime {
 namespace {
@@ -39,7 +39,9 @@ size_t NumScales(const MatrixRef& ref) {
 // both, so that the plan cannot disagree with the reading.
 class Loader {
  public:
-  explicit Loader(const model::WeightIndex& index) : index_(index) {}
+  enum class Experts : uint8_t { kAll, kNotRouted };
+  Loader(const model::WeightIndex& index, Experts experts)
+      : index_(index), experts_(experts) {}
 
   // First pass: sizes. Second pass, with memory: views and the list of reads.
   void Walk(LoadedModel* loaded) {
@@ -111,6 +113,8 @@ class Loader {
     layer.router = FloatMatrix(refs.router);
     layer.shared_router = FloatMatrix(refs.shared_router);
     layer.shared = Expert(refs.shared);
+    const bool routed = refs.router.present();
+    if (routed && experts_ == Experts::kNotRouted) return layer;
     for (const model::ExpertRefs& expert : refs.experts) {
       layer.experts.push_back(Expert(expert));
     }
@@ -247,27 +251,17 @@ class Loader {
   }
 
   const model::WeightIndex& index_;
+  Experts experts_;
   LoadedModel* loaded_ = nullptr;  // null in the first pass
   size_t blocks_used_ = 0;
   size_t floats_used_ = 0;
   std::vector<ReadTask> reads_;
 };
 
-Status CheckMemory(uint64_t needed_bytes) {
-  const MemoryInfo memory = ReadMemoryInfo();
-  if (memory.usable_bytes() == 0 || needed_bytes <= memory.usable_bytes()) {
-    return {};
-  }
-  return Status(
-      Code::kResourceExhausted,
-      fmt::format("the weights need {} of memory, and this process may use {} "
-                  "({} of the machine{}). Free memory or take a smaller model",
-                  FormatBytes(needed_bytes), FormatBytes(memory.usable_bytes()),
-                  FormatBytes(memory.total_bytes),
-                  memory.cgroup_limit_bytes
-                      ? ", limited by its control group to " +
-                            FormatBytes(*memory.cgroup_limit_bytes)
-                      : ""));
+uint64_t DenseBytes(const model::WeightIndex& index) {
+  Loader loader(index, Loader::Experts::kNotRouted);
+  loader.Walk(nullptr);
+  return loader.blocks_bytes() + loader.floats_bytes();
 }
 
 // GGUF keeps llama-3's scaling as a tensor of divisors: it belongs to the
@@ -288,16 +282,18 @@ Status ReadRopeFactors(const model::WeightIndex& index,
 }  // namespace
 
 uint64_t WeightMemoryBytes(const model::WeightIndex& index) {
-  Loader loader(index);
+  Loader loader(index, Loader::Experts::kAll);
   loader.Walk(nullptr);
   return loader.blocks_bytes() + loader.floats_bytes();
 }
 
 Result<std::unique_ptr<LoadedModel>> LoadModel(const formats::ModelFiles& files,
+                                               const EngineOptions& options,
                                                ThreadPool& pool,
                                                LoadProgress* progress) {
   ASSIGN_OR_RETURN(auto read, model::ReadConfig(files));
   ASSIGN_OR_RETURN(const auto index, model::BindWeights(files, read));
+  RETURN_IF_ERROR(KvCache::CheckType(read.config, options.kv_type));
   std::vector<io::File> open_files;
   for (const std::string& path : files.paths) {
     ASSIGN_OR_RETURN(auto file, io::File::Open(path));
@@ -309,9 +305,11 @@ Result<std::unique_ptr<LoadedModel>> LoadModel(const formats::ModelFiles& files,
   loaded->parameters = model::CountParameters(loaded->config, index);
   RETURN_IF_ERROR(ReadRopeFactors(index, open_files, loaded->config));
 
-  Loader loader(index);
+  RETURN_IF_ERROR(PlanTiers(files, index, options, DenseBytes(index),
+                            WeightMemoryBytes(index), *loaded));
+  Loader loader(index, loaded->plan.tiered ? Loader::Experts::kNotRouted
+                                           : Loader::Experts::kAll);
   loader.Walk(nullptr);
-  RETURN_IF_ERROR(CheckMemory(loader.blocks_bytes() + loader.floats_bytes()));
   loaded->blocks = AlignedBuffer(loader.blocks_bytes());
   loaded->floats = AlignedBuffer(loader.floats_bytes());
   loader.Walk(loaded.get());

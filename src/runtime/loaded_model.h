@@ -1,4 +1,4 @@
-// A model with all its weights in memory.
+// A model whose weights are in memory, but for routed experts that did not fit.
 #pragma once
 
 #include <atomic>
@@ -8,11 +8,14 @@
 
 #include "base/status.h"
 #include "base/thread_pool.h"
+#include "experts/expert_tiers.h"
 #include "formats/model_files.h"
 #include "model/config_reader.h"
 #include "model/parameters.h"
 #include "model/weight_index.h"
 #include "model/weights.h"
+#include "runtime/engine_options.h"
+#include "runtime/memory_plan.h"
 #include "tensor/aligned_buffer.h"
 
 namespace muster::runtime {
@@ -23,28 +26,35 @@ struct LoadProgress {
   std::atomic<uint64_t> total_bytes{0};
 };
 
-// Immutable once loaded: any number of threads may read it.
+// Immutable once loaded: any number of threads may read it. The tiers are not:
+// who steps the model has them to itself for the step.
 struct LoadedModel {
   model::ModelConfig config;
   std::vector<std::string> assumptions;  // defaults taken: print them
   model::ParameterCounts parameters;
   model::ModelWeights weights;  // views into the two arenas below
-  AlignedBuffer blocks;         // weights as the file has them
-  AlignedBuffer floats;         // norms, biases, routers, scales as float32
+  MemoryPlan plan;
+  // Null: all experts are in `weights`. Else layers with a router have none
+  // there, and these have them.
+  std::unique_ptr<experts::ExpertTiers> tiers;
+  AlignedBuffer blocks;  // weights as the file has them
+  AlignedBuffer floats;  // norms, biases, routers, scales as float32
 
   uint64_t memory_bytes() const {
     return blocks.size_bytes() + floats.size_bytes();
   }
 };
 
-// Bytes of memory that LoadModel will take for the weights.
+// Bytes of memory that all weights take.
 uint64_t WeightMemoryBytes(const model::WeightIndex& index);
 
-// Reads every weight with all threads of `pool`. Blocks. Fails with
-// kUnsupported or kCorrupt on a model that cannot run, kResourceExhausted when
-// the weights would not fit in the memory that this process may use, kIoError
-// when a read fails. `progress` may be null.
+// Reads the weights with all threads of `pool`: every one, or all but the
+// routed experts when those do not fit. Blocks. Fails with kUnsupported or
+// kCorrupt on a model that cannot run, kResourceExhausted when not even that
+// fits in the memory that the options or the machine grant, kIoError when a
+// read fails. `progress` may be null.
 Result<std::unique_ptr<LoadedModel>> LoadModel(const formats::ModelFiles& files,
+                                               const EngineOptions& options,
                                                ThreadPool& pool,
                                                LoadProgress* progress);
 

@@ -14,14 +14,16 @@ enum class Phase : uint8_t {
   kOutput,     // projection of what attention gathered
   kRouter,     // logits and the choice of experts
   kGateUp,     // of routed, shared and dense experts, with the activation
+  kWait,       // for experts that a lower tier brings, with nothing to compute
   kDown,       // of the same, with the weighted sum
   kHead,       // logits of the vocabulary
   kOther,      // embedding, norms, residuals
 };
-inline constexpr size_t kNumPhases = 8;
+inline constexpr size_t kNumPhases = 9;
 
 inline constexpr std::array<std::string_view, kNumPhases> kPhaseNames = {
-    "qkv", "attention", "o", "router", "gate-up", "down", "head", "other"};
+    "qkv",  "attention", "o",    "router", "gate-up",
+    "wait", "down",      "head", "other"};
 
 template <class T>
 using PerPhase = std::array<T, kNumPhases>;

@@ -1,0 +1,117 @@
+// The hot tier's books: which experts are in memory, where, and who holds them.
+// It moves no bytes: the caller fills the slot that Reserve gives and says when
+// it has (expert_tiers.h).
+//
+//   absent --Reserve--> loading --Publish--> resident --(Reserve of another)-->
+//   absent;  loading --Abandon--> absent
+//
+// A slot is taken from its expert only while nobody pins that expert, so no
+// slot is reused while a read or a kernel touches it (CASES C01, C02).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "experts/eviction_policy.h"
+#include "experts/expert_table.h"
+#include "experts/slot_arena.h"
+
+namespace muster::experts {
+
+struct CacheOptions {
+  uint64_t budget_bytes = 0;
+  std::string policy = "lru";
+};
+
+// One thread at a time.
+class ExpertCache {
+ public:
+  enum class State : uint8_t { kAbsent, kLoading, kResident };
+
+  // The least that a model can run with: one token's experts of one layer, for
+  // each size of expert (CASES C04).
+  static uint64_t FloorBytes(const ExpertTable& table);
+
+  // Fails with kResourceExhausted below the floor, naming it, and with
+  // kInvalidArgument on an unknown policy. `table` must outlive the cache.
+  static Result<std::unique_ptr<ExpertCache>> Create(
+      const ExpertTable& table, const CacheOptions& options);
+
+  State state(uint32_t expert) const { return entries_[expert].state; }
+  // REQUIRES: not absent.
+  std::byte* slot(uint32_t expert);
+
+  // The step has come to this layer.
+  void BeginLayer(uint32_t layer);
+
+  // Pins the expert and counts a use where it is resident; else false.
+  bool Pin(uint32_t expert);
+  // REQUIRES: a pin of it is held.
+  void Unpin(uint32_t expert);
+
+  // Room for an expert, giving up others if it must; the expert is loading
+  // then, and pinned. False when all room is pinned: nothing has changed.
+  // REQUIRES: absent.
+  bool Reserve(uint32_t expert);
+  // Its bytes are in place and verified. It stays pinned. REQUIRES: loading.
+  void Publish(uint32_t expert);
+  // They are not, and will not be. REQUIRES: loading.
+  void Abandon(uint32_t expert);
+
+  // Gives up what is above the new budget, at once. Fails with
+  // kResourceExhausted below the floor: nothing has changed then.
+  // REQUIRES: nothing is pinned or loading.
+  Status SetBudget(uint64_t budget_bytes);
+
+  uint64_t budget_bytes() const { return budget_bytes_; }
+  // Of the slots within the budget, used or not.
+  uint64_t capacity_bytes() const;
+  uint64_t resident_bytes() const { return resident_bytes_; }
+  uint32_t num_resident() const { return num_resident_; }
+  // How many experts of this one's size have room.
+  size_t CapacityOf(uint32_t expert) const;
+  uint64_t num_evictions() const { return num_evictions_; }
+
+ private:
+  struct Entry {
+    State state = State::kAbsent;
+    uint32_t slot = 0;
+  };
+  // Experts of one size share slots and a policy.
+  struct SizeClass {
+    size_t slot_bytes = 0;
+    size_t num_experts = 0;
+    size_t floor_slots = 0;
+    size_t num_slots = 0;  // within the budget
+    std::unique_ptr<SlotArena> arena;
+    std::unique_ptr<EvictionPolicy> policy;
+    std::vector<uint32_t> free_slots;  // the last is taken first
+  };
+
+  static std::vector<SizeClass> ClassesOf(const ExpertTable& table);
+  static Status ShareOut(uint64_t budget_bytes,
+                         std::vector<SizeClass>& classes);
+
+  explicit ExpertCache(const ExpertTable& table);
+  SizeClass& ClassOf(uint32_t expert) {
+    return classes_[class_of_layer_[table_.IdOf(expert).layer]];
+  }
+  void Evict(uint32_t expert);
+  void EvictSlotsFrom(SizeClass& size_class, size_t first_slot);
+
+  const ExpertTable& table_;
+  uint64_t budget_bytes_ = 0;
+  std::vector<SizeClass> classes_;
+  std::vector<uint32_t> class_of_layer_;  // [layers]
+  std::vector<Entry> entries_;            // [experts]
+  std::vector<uint32_t> pins_;            // [experts]
+  uint64_t resident_bytes_ = 0;
+  uint32_t num_resident_ = 0;
+  uint64_t num_evictions_ = 0;
+};
+
+}  // namespace muster::experts

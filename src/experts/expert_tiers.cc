@@ -1,0 +1,178 @@
+#include "experts/expert_tiers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace muster::experts {
+namespace {
+
+// A read that fails is tried again this often before its step fails.
+constexpr uint8_t kMaxTries = 3;
+
+}  // namespace
+
+Result<std::unique_ptr<ExpertTiers>> ExpertTiers::Create(
+    ExpertTable table, std::unique_ptr<ExpertFetcher> fetcher,
+    const CacheOptions& options) {
+  std::unique_ptr<ExpertTiers> tiers(
+      new ExpertTiers(std::move(table), std::move(fetcher)));
+  ASSIGN_OR_RETURN(tiers->cache_, ExpertCache::Create(tiers->table_, options));
+  return tiers;
+}
+
+ExpertTiers::ExpertTiers(ExpertTable table,
+                         std::unique_ptr<ExpertFetcher> fetcher)
+    : table_(std::move(table)),
+      fetcher_(std::move(fetcher)),
+      weights_(table_.num_experts()),
+      num_tries_(table_.num_experts()),
+      position_of_(table_.num_experts(), kUnwanted) {}
+
+ExpertTiers::~ExpertTiers() {
+  fetcher_.reset();  // reads into the cache's slots end first
+}
+
+void ExpertTiers::Begin(uint32_t layer, std::span<const uint32_t> ids) {
+  EndTurn();
+  layer_ = layer;
+  handed_out_first_ = false;
+  ids_.assign(ids.begin(), ids.end());
+  cache_->BeginLayer(layer);
+  counters_.queries += ids.size();
+  for (uint32_t position = 0; position < ids.size(); ++position) {
+    const uint32_t expert = table_.Number({layer, ids[position]});
+    if (cache_->Pin(expert)) {
+      ++counters_.hits;
+      handed_out_.push_back(position);
+      continue;
+    }
+    position_of_[expert] = position;
+    ++num_awaited_;
+    if (cache_->state(expert) == ExpertCache::State::kAbsent) {
+      missing_.push_back(expert);
+    } else {
+      ++counters_.joined;
+    }
+  }
+  // The first is taken from the back.
+  std::reverse(missing_.begin(), missing_.end());
+  StartReads();
+}
+
+// What is in flight comes in later and stays, for whoever wants it then.
+void ExpertTiers::EndTurn() {
+  ReleaseHandedOut();
+  missing_.clear();
+  if (num_awaited_ == 0) return;
+  for (const uint32_t id : ids_) {
+    position_of_[table_.Number({layer_, id})] = kUnwanted;
+  }
+  num_awaited_ = 0;
+}
+
+void ExpertTiers::ReleaseHandedOut() {
+  for (const uint32_t position : handed_out_) {
+    cache_->Unpin(table_.Number({layer_, ids_[position]}));
+  }
+  handed_out_.clear();
+}
+
+void ExpertTiers::StartReads() {
+  while (!missing_.empty() && fetcher_->CanStart() &&
+         cache_->Reserve(missing_.back())) {
+    const uint32_t expert = missing_.back();
+    missing_.pop_back();
+    num_tries_[expert] = 1;
+    fetcher_->Start(expert, cache_->slot(expert));
+  }
+}
+
+Result<std::span<const uint32_t>> ExpertTiers::Next(ThreadPool& pool) {
+  if (!handed_out_first_) {
+    handed_out_first_ = true;
+    if (!handed_out_.empty()) return std::span<const uint32_t>(handed_out_);
+  }
+  ReleaseHandedOut();
+  StartReads();
+  while (handed_out_.empty() && num_awaited_ > 0) {
+    CHECK_GT(fetcher_->num_in_flight(), 0u);  // the floor leaves room for one
+    fetched_.clear();
+    fetcher_->Wait(1, pool, &fetched_);
+    Status status;
+    for (const Fetched& fetched : fetched_) {
+      const Status taken = TakeIn(fetched);
+      if (status.ok()) status = taken;
+    }
+    if (!status.ok()) {
+      EndTurn();
+      return status;
+    }
+    StartReads();
+  }
+  return std::span<const uint32_t>(handed_out_);
+}
+
+Status ExpertTiers::TakeIn(const Fetched& fetched) {
+  if (!fetched.status.ok()) return HandleFailure(fetched);
+  const uint32_t expert = fetched.expert;
+  cache_->Publish(expert);
+  const ExpertLayout& layout = table_.LayoutOf(expert);
+  const std::byte* slot = cache_->slot(expert);
+  weights_[expert] = {.gate = layout.gate.ViewIn(slot),
+                      .up = layout.up.ViewIn(slot),
+                      .down = layout.down.ViewIn(slot)};
+  ++counters_.fetched_experts;
+  if (position_of_[expert] == kUnwanted) {
+    cache_->Unpin(expert);
+    return {};
+  }
+  handed_out_.push_back(position_of_[expert]);
+  position_of_[expert] = kUnwanted;
+  --num_awaited_;
+  return {};
+}
+
+Status ExpertTiers::HandleFailure(const Fetched& fetched) {
+  const uint32_t expert = fetched.expert;
+  ++counters_.failed_reads;
+  if (fetched.status.code() == Code::kCorrupt) ++counters_.checksum_failures;
+  const bool wanted = position_of_[expert] != kUnwanted;
+  if (wanted && num_tries_[expert] < kMaxTries) {
+    ++num_tries_[expert];
+    fetcher_->Start(expert, cache_->slot(expert));
+    return {};
+  }
+  cache_->Abandon(expert);
+  if (!wanted) return {};
+  const routing::ExpertId id = table_.IdOf(expert);
+  return Status(
+      fetched.status.code(),
+      fmt::format("expert {} of layer {} cannot be had, tried {} "
+                  "times: {}",
+                  id.index, id.layer, kMaxTries, fetched.status.message()));
+}
+
+Status ExpertTiers::SetBudget(uint64_t budget_bytes, ThreadPool& pool) {
+  EndTurn();
+  while (fetcher_->num_in_flight() > 0) {
+    fetched_.clear();
+    fetcher_->Wait(fetcher_->num_in_flight(), pool, &fetched_);
+    for (const Fetched& fetched : fetched_) RETURN_IF_ERROR(TakeIn(fetched));
+  }
+  return cache_->SetBudget(budget_bytes);
+}
+
+telemetry::TierCounters ExpertTiers::counters() const {
+  telemetry::TierCounters counters = counters_;
+  const FetchCounters fetch = fetcher_->counters();
+  counters.fetched_bytes = fetch.read_bytes;
+  counters.stall_seconds = fetch.wait_seconds;
+  counters.unpack_seconds = fetch.unpack_seconds;
+  counters.evictions = cache_->num_evictions();
+  return counters;
+}
+
+}  // namespace muster::experts

@@ -1,0 +1,91 @@
+// A model's experts across the tiers, as a step sees them: it names the experts
+// that a layer needs and is handed them as they come into memory, so that it
+// computes on some while others are read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "base/thread_pool.h"
+#include "experts/expert_cache.h"
+#include "experts/expert_fetcher.h"
+#include "experts/expert_table.h"
+#include "model/weights.h"
+#include "telemetry/tier_counters.h"
+
+namespace muster::experts {
+
+// Where it says so it blocks on reads. One thread at a time: whoever shares a
+// model shares its tiers, and takes turns with them step by step.
+class ExpertTiers {
+ public:
+  // `fetcher` brings experts of `table`.
+  static Result<std::unique_ptr<ExpertTiers>> Create(
+      ExpertTable table, std::unique_ptr<ExpertFetcher> fetcher,
+      const CacheOptions& options);
+  ~ExpertTiers();
+
+  // A layer's turn: the step needs these experts of it. Reads of those that are
+  // not in memory start at once, as far as there is room. Ends the turn before.
+  //   ids: ascending, distinct
+  void Begin(uint32_t layer, std::span<const uint32_t> ids);
+
+  // After Begin: whether all of these experts, or any, were in memory.
+  bool AllInMemory() const { return handed_out_.size() == ids_.size(); }
+  bool AnyInMemory() const { return !handed_out_.empty(); }
+
+  // The next of these experts that are in memory, as positions in `ids`; empty
+  // when all have been handed out. At first those that were there all along,
+  // then as they come, waiting for one at least. What it handed out before may
+  // be evicted from this call on. Fails when an expert cannot be had from any
+  // tier, naming it; the turn is over then.
+  Result<std::span<const uint32_t>> Next(ThreadPool& pool);
+
+  // Of an expert that Next has handed out last.
+  const model::ExpertWeights& Weights(uint32_t layer, uint32_t index) const {
+    return weights_[table_.Number({layer, index})];
+  }
+
+  // See ExpertCache. Waits for reads that nobody waits for any more.
+  // REQUIRES: no turn.
+  Status SetBudget(uint64_t budget_bytes, ThreadPool& pool);
+
+  const ExpertTable& table() const { return table_; }
+  const ExpertCache& cache() const { return *cache_; }
+  const ExpertFetcher& fetcher() const { return *fetcher_; }
+  telemetry::TierCounters counters() const;
+
+ private:
+  ExpertTiers(ExpertTable table, std::unique_ptr<ExpertFetcher> fetcher);
+
+  static constexpr uint32_t kUnwanted = 0xffffffff;
+
+  void EndTurn();
+  void ReleaseHandedOut();
+  void StartReads();
+  Status TakeIn(const Fetched& fetched);
+  Status HandleFailure(const Fetched& fetched);
+
+  ExpertTable table_;
+  std::unique_ptr<ExpertCache> cache_;
+  std::unique_ptr<ExpertFetcher> fetcher_;
+  std::vector<model::ExpertWeights> weights_;  // [experts], of resident ones
+  std::vector<uint8_t> num_tries_;             // [experts], of loading ones
+
+  // The turn.
+  uint32_t layer_ = 0;
+  bool handed_out_first_ = false;
+  std::vector<uint32_t> handed_out_;   // positions
+  std::vector<uint32_t> ids_;          // the layer's experts, by position
+  std::vector<uint32_t> missing_;      // experts whose read has not begun
+  std::vector<uint32_t> position_of_;  // [experts], kUnwanted: not waited for
+  size_t num_awaited_ = 0;             // that are not kUnwanted
+  std::vector<Fetched> fetched_;
+  telemetry::TierCounters counters_;
+};
+
+}  // namespace muster::experts

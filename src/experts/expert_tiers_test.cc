@@ -1,0 +1,191 @@
+#include "experts/expert_tiers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <random>
+
+namespace muster::experts {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
+
+constexpr size_t kBytes = kExpertAlignment;
+
+// Writes the expert's number into its slot, one expert a Wait, in an order of
+// its own; fails as often as it is told.
+class FakeFetcher final : public ExpertFetcher {
+ public:
+  struct Script {
+    size_t max_in_flight = 4;
+    bool last_first = false;
+    std::map<uint32_t, int> failures;  // expert -> how many times it fails
+    size_t num_starts = 0;
+  };
+  explicit FakeFetcher(Script* script) : script_(script) {}
+
+  std::string Name() const override { return "fake"; }
+  bool CanStart() const override {
+    return flights_.size() < script_->max_in_flight;
+  }
+  size_t num_in_flight() const override { return flights_.size(); }
+  void Start(uint32_t expert, std::byte* slot) override {
+    ++script_->num_starts;
+    std::memset(slot, 0xee, kBytes);  // not the expert yet
+    flights_.push_back({expert, slot});
+  }
+  void Wait(size_t min_done, ThreadPool&, std::vector<Fetched>* done) override {
+    for (size_t i = 0; i < min_done; ++i) {
+      if (script_->last_first)
+        std::rotate(flights_.rbegin(), flights_.rbegin() + 1, flights_.rend());
+      const auto [expert, slot] = flights_.front();
+      flights_.pop_front();
+      if (script_->failures[expert]-- > 0) {
+        done->push_back({expert, Corrupt("wrong checksum")});
+        continue;
+      }
+      std::memset(slot, static_cast<int>(expert + 1), kBytes);
+      done->push_back({expert, {}});
+    }
+  }
+  FetchCounters counters() const override { return {}; }
+
+ private:
+  Script* script_;
+  std::deque<std::pair<uint32_t, std::byte*>> flights_;
+};
+
+ExpertTable TwoLayers() {
+  ExpertLayout layout{.size_bytes = kBytes};
+  return ExpertTable({{.num_experts = 6, .top_k = 2, .layout = layout},
+                      {.num_experts = 6, .top_k = 2, .layout = layout}});
+}
+
+class ExpertTiersTest : public testing::Test {
+ protected:
+  void Open(size_t num_slots) {
+    auto tiers = ExpertTiers::Create(TwoLayers(),
+                                     std::make_unique<FakeFetcher>(&script_),
+                                     {.budget_bytes = num_slots * kBytes});
+    ASSERT_TRUE(tiers.ok()) << tiers.status().message();
+    tiers_ = std::move(tiers).value();
+  }
+  // Runs a turn; each expert handed out must hold its own bytes.
+  Status Turn(uint32_t layer, const std::vector<uint32_t>& ids) {
+    tiers_->Begin(layer, ids);
+    std::vector<uint32_t> seen;
+    while (true) {
+      ASSIGN_OR_RETURN(const auto positions, tiers_->Next(pool_));
+      if (positions.empty()) break;
+      for (const uint32_t position : positions) {
+        const uint32_t expert = tiers_->table().Number({layer, ids[position]});
+        EXPECT_EQ(*tiers_->Weights(layer, ids[position]).gate.data,
+                  static_cast<std::byte>(expert + 1));
+        seen.push_back(position);
+      }
+    }
+    std::sort(seen.begin(), seen.end());
+    EXPECT_EQ(seen.size(), ids.size());
+    EXPECT_EQ(std::unique(seen.begin(), seen.end()), seen.end());
+    return {};
+  }
+
+  FakeFetcher::Script script_;
+  ThreadPool pool_{1};
+  std::unique_ptr<ExpertTiers> tiers_;
+};
+
+TEST_F(ExpertTiersTest, MissesAreFetchedOnceAndHitAfterwards) {
+  Open(4);
+  ASSERT_TRUE(Turn(0, {1, 3}).ok());
+  ASSERT_TRUE(Turn(0, {1, 3}).ok());
+  EXPECT_EQ(tiers_->counters().queries, 4u);
+  EXPECT_EQ(tiers_->counters().hits, 2u);
+  EXPECT_EQ(script_.num_starts, 2u);
+}
+
+TEST_F(ExpertTiersTest, HandsOutWhatIsThereBeforeItWaits) {
+  Open(4);
+  ASSERT_TRUE(Turn(0, {3}).ok());
+  tiers_->Begin(0, std::vector<uint32_t>{1, 3});
+  EXPECT_TRUE(tiers_->AnyInMemory());
+  EXPECT_FALSE(tiers_->AllInMemory());
+  EXPECT_THAT(*tiers_->Next(pool_), ElementsAre(1));
+  EXPECT_THAT(*tiers_->Next(pool_), ElementsAre(0));
+  EXPECT_THAT(*tiers_->Next(pool_), IsEmpty());
+}
+
+TEST_F(ExpertTiersTest, AStepMayNeedMoreExpertsThanFit) {
+  Open(2);
+  ASSERT_TRUE(Turn(0, {0, 1, 2, 3, 4, 5}).ok());
+  ASSERT_TRUE(Turn(1, {0, 1, 2, 3, 4, 5}).ok());
+  EXPECT_EQ(tiers_->cache().num_resident(), 2u);
+}
+
+TEST_F(ExpertTiersTest, RandomTurnsAlwaysGetTheRightBytes) {
+  for (const size_t num_slots : {2, 3, 5, 12}) {
+    for (const bool last_first : {false, true}) {
+      script_ = {.max_in_flight = 3, .last_first = last_first};
+      Open(num_slots);
+      std::mt19937 random(7);
+      for (int turn = 0; turn < 200; ++turn) {
+        std::vector<uint32_t> ids;
+        for (uint32_t id = 0; id < 6; ++id) {
+          if (random() % 2 == 0) ids.push_back(id);
+        }
+        ASSERT_TRUE(Turn(turn % 2, ids).ok());
+      }
+    }
+  }
+}
+
+TEST_F(ExpertTiersTest, AFailedReadIsTriedAgain) {
+  Open(4);
+  script_.failures[2] = 2;
+  ASSERT_TRUE(Turn(0, {2}).ok());
+  EXPECT_EQ(tiers_->counters().failed_reads, 2u);
+  EXPECT_EQ(tiers_->counters().checksum_failures, 2u);
+}
+
+TEST_F(ExpertTiersTest, AnExpertThatCannotBeHadFailsItsStepAloneAndIsNamed) {
+  Open(4);
+  script_.failures[tiers_->table().Number({1, 2})] = 3;
+  const Status status = Turn(1, {0, 2, 4});
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_THAT(status.message(), HasSubstr("expert 2 of layer 1"));
+  EXPECT_THAT(status.message(), HasSubstr("wrong checksum"));
+  // The next step may have better luck, and others are not harmed.
+  ASSERT_TRUE(Turn(1, {0, 2, 4}).ok());
+  ASSERT_TRUE(Turn(0, {0, 1, 2, 3, 4, 5}).ok());
+}
+
+TEST_F(ExpertTiersTest, AReadThatAnEarlierStepLeftBehindIsJoined) {
+  Open(6);
+  tiers_->Begin(0, std::vector<uint32_t>{0, 1});  // and nobody takes them
+  ASSERT_TRUE(Turn(0, {1}).ok());
+  EXPECT_EQ(tiers_->counters().joined, 1u);
+  EXPECT_EQ(script_.num_starts, 2u);
+}
+
+TEST_F(ExpertTiersTest, TheBudgetCanChangeBetweenSteps) {
+  Open(8);
+  ASSERT_TRUE(Turn(0, {0, 1, 2, 3, 4, 5}).ok());
+  ASSERT_TRUE(tiers_->SetBudget(2 * kBytes, pool_).ok());
+  EXPECT_EQ(tiers_->cache().num_resident(), 2u);
+  ASSERT_TRUE(Turn(0, {0, 1, 2, 3, 4, 5}).ok());
+  ASSERT_TRUE(tiers_->SetBudget(12 * kBytes, pool_).ok());
+  ASSERT_TRUE(Turn(0, {0, 1, 2, 3, 4, 5}).ok());
+  ASSERT_TRUE(Turn(0, {0, 1, 2, 3, 4, 5}).ok());
+  EXPECT_EQ(tiers_->cache().num_resident(), 6u);
+}
+
+}  // namespace
+}  // namespace muster::experts

@@ -1,0 +1,33 @@
+// How to load and run a model.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "kernels/kv_tiles.h"
+
+namespace muster::runtime {
+
+// What to do about experts that do not fit in memory.
+struct TierOptions {
+  // Memory that the process may take; 0: what it may use.
+  uint64_t ram_bytes = 0;
+  // For experts alone, whatever the plan: they are tiered then even if all fit.
+  std::optional<uint64_t> cache_bytes;
+  std::string policy = "lru";  // see experts/eviction_policy.h
+  size_t reads_in_flight = 8;  // experts being read at a time
+  bool direct_reads = true;    // past the page cache, where that works
+  bool io_uring = true;        // else a pool of reading threads
+};
+
+struct EngineOptions {
+  size_t num_threads = 0;        // 0: all cores that the process may use
+  size_t context_length = 4096;  // positions; at most the model's own
+  size_t chunk_tokens = 512;     // prompt tokens a step
+  kernels::KvType kv_type = kernels::KvType::kF16;
+  TierOptions tiers;
+};
+
+}  // namespace muster::runtime

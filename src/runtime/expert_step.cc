@@ -1,0 +1,323 @@
+#include "runtime/expert_step.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "experts/expert_tiers.h"
+#include "kernels/elementwise.h"
+#include "routing/router.h"
+#include "telemetry/trace.h"
+
+namespace muster::runtime {
+
+using kernels::ActivationView;
+using model::ExpertWeights;
+using model::LayerWeights;
+
+ExpertStep::ExpertStep(const LoadedModel& model, ThreadPool& pool)
+    : model_(model), pool_(pool), forms_(FormsOf(model)) {}
+
+// Three parallel regions for one token whose experts are in memory: the router;
+// gate and up of all experts; their down products and the sum.
+Status ExpertStep::Run(size_t layer, const float* normed, size_t num_rows,
+                       const StepRecord& record, PhaseClock& clock,
+                       float* out) {
+  turn_ = {.layer = layer, .normed = normed, .num_rows = num_rows, .out = out};
+  turn_.has_shared = !Weights().shared.gate.empty();
+  routed_parameters_ = 0;
+  clock.Enter(Phase::kRouter);
+  Route(record);
+  GroupPairs();
+  clock.Enter(Phase::kGateUp);
+  PrepareInputs();
+  PrepareInner();
+  if (model_.tiers != nullptr && Config().is_moe) {
+    RETURN_IF_ERROR(RunTieredExperts(clock));
+  } else {
+    // Once: what it returns is valid until a call with a larger count.
+    const auto all = FirstNumbers(std::max(groups_.tokens.size(), num_rows))
+                         .first(groups_.expert_ids.size());
+    GateAndUp(all, turn_.has_shared);
+    clock.Enter(Phase::kDown);
+    if (num_rows == 1) {
+      SumOfOneRow();
+    } else {
+      Down(all, turn_.has_shared);
+      SumOfRows();
+    }
+  }
+  if (record.routed_parameters != nullptr) {
+    *record.routed_parameters += routed_parameters_;
+  }
+  return {};
+}
+
+// Which experts each row takes: routing_; how much of the shared one:
+// shared_scale_.
+void ExpertStep::Route(const StepRecord& record) {
+  const LayerWeights& weights = Weights();
+  const model::LayerConfig& config = Config();
+  const size_t num_rows = turn_.num_rows;
+  const ActivationView x = {
+      .x = turn_.normed, .num_rows = num_rows, .cols = model_.config.model_dim};
+  const std::span<const uint32_t> rows = FirstNumbers(num_rows);
+  product_list_.clear();
+  if (config.is_moe) {
+    router_logits_.resize(num_rows * weights.router.rows);
+    product_list_.push_back({&weights.router, &x, rows, router_logits_.data(),
+                             weights.router.rows});
+  }
+  shared_scale_.assign(num_rows, 1.0f);
+  if (config.shared_gate) {
+    product_list_.push_back(
+        {&weights.shared_router, &x, rows, shared_scale_.data(), 1});
+  }
+  products_.Run(product_list_, pool_);
+  if (config.shared_gate) kernels::Sigmoid(shared_scale_.data(), num_rows);
+  if (config.is_moe) {
+    routing::Route(config.router, router_logits_.data(), nullptr, num_rows,
+                   &routing_);
+    if (record.stats != nullptr) {
+      record.stats->Record(static_cast<uint32_t>(turn_.layer), routing_.ids);
+    }
+  } else {
+    routing_.num_tokens = num_rows;
+    routing_.top_k = 1;
+    routing_.ids.assign(num_rows, 0);
+    routing_.weights.assign(num_rows, 1.0f);
+  }
+  if (record.routings != nullptr) {
+    record.routings->resize(model_.config.layers.size());
+    (*record.routings)[turn_.layer] =
+        config.is_moe ? routing_ : routing::Routing{};
+  }
+}
+
+void ExpertStep::GroupPairs() {
+  routing::GroupByExpert(routing_, Config().router.num_experts, &groups_);
+  pair_of_slot_.resize(groups_.tokens.size());
+  for (uint32_t pair = 0; pair < groups_.tokens.size(); ++pair) {
+    pair_of_slot_[groups_.tokens[pair] * routing_.top_k + groups_.slots[pair]] =
+        pair;
+  }
+}
+
+// Experts are computed as they come into memory; the shared one while the first
+// are read.
+Status ExpertStep::RunTieredExperts(PhaseClock& clock) {
+  experts::ExpertTiers& tiers = *model_.tiers;
+  const size_t num_groups = groups_.expert_ids.size();
+  tiers.Begin(static_cast<uint32_t>(turn_.layer), groups_.expert_ids);
+  if (turn_.num_rows == 1 && tiers.AllInMemory()) {
+    ASSIGN_OR_RETURN(const auto all, tiers.Next(pool_));
+    CHECK_EQ(all.size(), num_groups);
+    GateAndUp(all, turn_.has_shared);
+    clock.Enter(Phase::kDown);
+    SumOfOneRow();
+    return {};
+  }
+  bool with_shared = turn_.has_shared;
+  if (with_shared && !tiers.AnyInMemory()) {
+    GateAndUp({}, true);
+    Down({}, true);
+    with_shared = false;
+  }
+  for (size_t done = 0; done < num_groups;) {
+    clock.Enter(Phase::kWait);
+    ASSIGN_OR_RETURN(const auto groups, tiers.Next(pool_));
+    clock.Enter(Phase::kGateUp);
+    GateAndUp(groups, with_shared);
+    clock.Enter(Phase::kDown);
+    Down(groups, with_shared);
+    with_shared = false;
+    done += groups.size();
+  }
+  SumOfRows();
+  return {};
+}
+
+const ExpertWeights& ExpertStep::Expert(size_t g) const {
+  const uint32_t id = groups_.expert_ids[g];
+  if (model_.tiers != nullptr && Config().is_moe) {
+    return model_.tiers->Weights(static_cast<uint32_t>(turn_.layer), id);
+  }
+  return Weights().experts[id];
+}
+
+std::span<const uint32_t> ExpertStep::TokensOf(size_t g) const {
+  return std::span<const uint32_t>(groups_.tokens)
+      .subspan(groups_.offsets[g], groups_.offsets[g + 1] - groups_.offsets[g]);
+}
+
+// Each layer's products read their inputs in the forms that its weights need.
+std::vector<ExpertStep::Forms> ExpertStep::FormsOf(const LoadedModel& model) {
+  std::vector<Forms> forms(model.config.layers.size());
+  const auto add = [](DType gate, DType up, DType down, Forms& f) {
+    f.quantized_in |= kernels::ReadsQuantized(gate);
+    f.quantized_in |= kernels::ReadsQuantized(up);
+    (kernels::ReadsQuantized(down) ? f.quantized_inner : f.float_inner) = true;
+  };
+  for (size_t l = 0; l < forms.size(); ++l) {
+    const LayerWeights& weights = model.weights.layers[l];
+    for (const ExpertWeights& expert : weights.experts) {
+      add(expert.gate.type, expert.up.type, expert.down.type, forms[l]);
+    }
+    if (model.tiers != nullptr && model.config.layers[l].is_moe) {
+      const ExpertLayout& layout =
+          model.tiers->table().layer(static_cast<uint32_t>(l)).layout;
+      add(layout.gate.shape.type, layout.up.shape.type, layout.down.shape.type,
+          forms[l]);
+    }
+  }
+  return forms;
+}
+
+void ExpertStep::PrepareInputs() {
+  const ExpertWeights& shared = Weights().shared;
+  const bool quantize =
+      forms_[turn_.layer].quantized_in ||
+      (turn_.has_shared && (kernels::ReadsQuantized(shared.gate.type) ||
+                            kernels::ReadsQuantized(shared.up.type)));
+  turn_.x = activations_.Set(turn_.normed, turn_.num_rows,
+                             model_.config.model_dim, quantize, pool_);
+}
+
+void ExpertStep::PrepareInner() {
+  const Forms& forms = forms_[turn_.layer];
+  const model::LayerConfig& config = Config();
+  expert_inner_ = MakeInner(groups_.tokens.size(), config.expert_ff_dim,
+                            forms.quantized_inner, forms.float_inner,
+                            inner_activations_, inner_floats_);
+  if (!turn_.has_shared) return;
+  const bool quantized = kernels::ReadsQuantized(Weights().shared.down.type);
+  shared_inner_ = MakeInner(turn_.num_rows, config.shared_ff_dim, quantized,
+                            !quantized, shared_activations_, shared_floats_);
+}
+
+ExpertStep::Inner ExpertStep::MakeInner(size_t num_rows, size_t cols,
+                                        bool quantized, bool floats,
+                                        kernels::Activations& activations,
+                                        std::vector<float>& buffer) {
+  Inner inner;
+  inner.view = {.num_rows = num_rows, .cols = cols};
+  if (quantized) {
+    inner.view = activations.Reserve(num_rows, cols);
+    inner.groups = activations.groups();
+  }
+  if (floats) {
+    buffer.resize(num_rows * cols);
+    inner.view.x = inner.x = buffer.data();
+  }
+  return inner;
+}
+
+kernels::GatedProduct ExpertStep::Gated(const ExpertWeights& expert,
+                                        std::span<const uint32_t> tokens,
+                                        const Inner& inner,
+                                        size_t first_row) const {
+  const bool quantized = kernels::ReadsQuantized(expert.down.type);
+  return {.gate = &expert.gate,
+          .up = &expert.up,
+          .x = &turn_.x,
+          .tokens = tokens,
+          .inner = {.x = quantized ? nullptr : inner.x,
+                    .groups = quantized ? inner.groups : nullptr,
+                    .cols = inner.view.cols,
+                    .num_groups = inner.view.num_groups},
+          .first_row = first_row};
+}
+
+// Expert-major: each expert is walked once for all its tokens. Leaves
+// silu(gate) * up in expert_inner_ (a row a pair) and shared_inner_.
+void ExpertStep::GateAndUp(std::span<const uint32_t> groups, bool with_shared) {
+  gated_list_.clear();
+  for (const uint32_t g : groups) {
+    const ExpertWeights& expert = Expert(g);
+    const std::span<const uint32_t> tokens = TokensOf(g);
+    gated_list_.push_back(
+        Gated(expert, tokens, expert_inner_, groups_.offsets[g]));
+    if (Config().is_moe) CountParameters(expert, tokens.size());
+  }
+  if (with_shared) {
+    gated_list_.push_back(Gated(Weights().shared, FirstNumbers(turn_.num_rows),
+                                shared_inner_, 0));
+  }
+  products_.RunGated(gated_list_, pool_);
+}
+
+void ExpertStep::CountParameters(const ExpertWeights& expert,
+                                 size_t num_tokens) {
+  for (const WeightView* w : {&expert.gate, &expert.up, &expert.down}) {
+    routed_parameters_ += uint64_t{w->rows} * w->cols * num_tokens;
+  }
+}
+
+// Down products of a row whose experts are all at hand, with the weighted sum:
+// out = sum over slots of weight * expert + scale * shared.
+void ExpertStep::SumOfOneRow() {
+  term_list_.clear();
+  for (size_t slot = 0; slot < routing_.top_k; ++slot) {
+    const uint32_t pair = pair_of_slot_[slot];  // one row: a pair is a group
+    term_list_.push_back({.weights = &Expert(pair).down,
+                          .x = &expert_inner_.view,
+                          .row = pair,
+                          .weight = routing_.weights[slot]});
+  }
+  if (turn_.has_shared) {
+    term_list_.push_back({.weights = &Weights().shared.down,
+                          .x = &shared_inner_.view,
+                          .weight = shared_scale_[0]});
+  }
+  products_.RunWeightedSum(term_list_, turn_.out, pool_);
+}
+
+// Down products alone: into expert_out_ (a row a pair) and shared_out_.
+void ExpertStep::Down(std::span<const uint32_t> groups, bool with_shared) {
+  const size_t model_dim = model_.config.model_dim;
+  const size_t num_pairs = groups_.tokens.size();
+  expert_out_.resize(num_pairs * model_dim);
+  const std::span<const uint32_t> pairs =
+      FirstNumbers(std::max(num_pairs, turn_.num_rows));
+  product_list_.clear();
+  for (const uint32_t g : groups) {
+    const size_t begin = groups_.offsets[g];
+    product_list_.push_back({&Expert(g).down, &expert_inner_.view,
+                             pairs.subspan(begin, TokensOf(g).size()),
+                             expert_out_.data() + begin * model_dim,
+                             model_dim});
+  }
+  if (with_shared) {
+    shared_out_.resize(turn_.num_rows * model_dim);
+    product_list_.push_back({&Weights().shared.down, &shared_inner_.view,
+                             pairs.first(turn_.num_rows), shared_out_.data(),
+                             model_dim});
+  }
+  products_.Run(product_list_, pool_);
+}
+
+// The same sums as SumOfOneRow's, in the same order for each row.
+void ExpertStep::SumOfRows() {
+  const size_t model_dim = model_.config.model_dim;
+  pool_.ForEach(turn_.num_rows, [&](size_t row) {
+    float* sum = turn_.out + row * model_dim;
+    std::fill_n(sum, model_dim, 0.0f);
+    const size_t top_k = routing_.top_k;
+    for (size_t slot = row * top_k; slot < (row + 1) * top_k; ++slot) {
+      kernels::AddScaled(expert_out_.data() + pair_of_slot_[slot] * model_dim,
+                         routing_.weights[slot], model_dim, sum);
+    }
+    if (turn_.has_shared) {
+      kernels::AddScaled(shared_out_.data() + row * model_dim,
+                         shared_scale_[row], model_dim, sum);
+    }
+  });
+}
+
+std::span<const uint32_t> ExpertStep::FirstNumbers(size_t count) {
+  while (numbers_.size() < count) {
+    numbers_.push_back(static_cast<uint32_t>(numbers_.size()));
+  }
+  return std::span<const uint32_t>(numbers_).first(count);
+}
+
+}  // namespace muster::runtime

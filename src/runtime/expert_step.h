@@ -1,0 +1,115 @@
+// The feed-forward part of one layer for a batch: which experts each row takes,
+// their products, and the weighted sum. A dense layer is one expert that every
+// row takes with weight 1.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "base/thread_pool.h"
+#include "kernels/activations.h"
+#include "kernels/products.h"
+#include "routing/grouping.h"
+#include "runtime/loaded_model.h"
+#include "runtime/phase_clock.h"
+#include "runtime/step_record.h"
+
+namespace muster::runtime {
+
+// Owns the scratch memory; grows to the largest batch that it has seen. The
+// result of a row depends on its sequence alone: not on the other rows, nor on
+// which experts were in memory and in what order the others came.
+// One thread at a time; uses `pool` inside.
+class ExpertStep {
+ public:
+  // `model` and `pool` must outlive this object.
+  ExpertStep(const LoadedModel& model, ThreadPool& pool);
+
+  // out = routed experts + shared expert. Fails when an expert cannot be had
+  // from any tier; never for a model that is in memory.
+  //   normed: [num_rows, model_dim];   out: [num_rows, model_dim]
+  Status Run(size_t layer, const float* normed, size_t num_rows,
+             const StepRecord& record, PhaseClock& clock, float* out);
+
+ private:
+  // Results of gate and up, in the forms that the down products read.
+  struct Inner {
+    kernels::ActivationView view;
+    float* x = nullptr;
+    kernels::ActivationGroup* groups = nullptr;
+  };
+  // Which forms of vectors a layer's routed experts read and leave.
+  struct Forms {
+    bool quantized_in = false;
+    bool quantized_inner = false;
+    bool float_inner = false;
+  };
+  // What a call of Run works on.
+  struct Turn {
+    size_t layer = 0;
+    const float* normed = nullptr;  // [num_rows, model_dim]
+    size_t num_rows = 0;
+    bool has_shared = false;
+    kernels::ActivationView x;  // normed, as the experts read it
+    float* out = nullptr;       // [num_rows, model_dim]
+  };
+
+  static std::vector<Forms> FormsOf(const LoadedModel& model);
+  void Route(const StepRecord& record);
+  void GroupPairs();
+  Status RunTieredExperts(PhaseClock& clock);
+  void PrepareInputs();
+  void PrepareInner();
+  // `groups`: positions in groups_.expert_ids.
+  void GateAndUp(std::span<const uint32_t> groups, bool with_shared);
+  void Down(std::span<const uint32_t> groups, bool with_shared);
+  void SumOfOneRow();
+  void SumOfRows();
+
+  const model::LayerWeights& Weights() const {
+    return model_.weights.layers[turn_.layer];
+  }
+  const model::LayerConfig& Config() const {
+    return model_.config.layers[turn_.layer];
+  }
+  // Of group g. REQUIRES: it is in memory.
+  const model::ExpertWeights& Expert(size_t g) const;
+  std::span<const uint32_t> TokensOf(size_t g) const;
+  static Inner MakeInner(size_t num_rows, size_t cols, bool quantized,
+                         bool floats, kernels::Activations& activations,
+                         std::vector<float>& buffer);
+  kernels::GatedProduct Gated(const model::ExpertWeights& expert,
+                              std::span<const uint32_t> tokens,
+                              const Inner& inner, size_t first_row) const;
+  void CountParameters(const model::ExpertWeights& expert, size_t num_tokens);
+  // The numbers 0 .. count - 1. Valid until a call with a larger count.
+  std::span<const uint32_t> FirstNumbers(size_t count);
+
+  const LoadedModel& model_;
+  ThreadPool& pool_;
+  std::vector<Forms> forms_;  // [layers]
+  kernels::ProductRunner products_;
+  kernels::Activations activations_;        // of the rows
+  kernels::Activations inner_activations_;  // of experts' inner vectors
+  kernels::Activations shared_activations_;
+
+  Turn turn_;
+  uint64_t routed_parameters_ = 0;  // weights times tokens, of this turn
+  std::vector<uint32_t> numbers_;   // 0, 1, 2, ...
+  routing::Routing routing_;
+  routing::ExpertGroups groups_;
+  std::vector<uint32_t> pair_of_slot_;  // [rows, top_k] -> row of expert_out_
+  std::vector<float> router_logits_;    // [rows, num_experts]
+  std::vector<float> shared_scale_;     // [rows]
+  Inner expert_inner_, shared_inner_;   // [pairs or rows, ff_dim]
+  std::vector<float> inner_floats_, shared_floats_;  // their floats, if any
+  std::vector<float> expert_out_;                    // [pairs, model_dim]
+  std::vector<float> shared_out_;                    // [rows, model_dim]
+  std::vector<kernels::Product> product_list_;
+  std::vector<kernels::GatedProduct> gated_list_;
+  std::vector<kernels::WeightedProduct> term_list_;
+};
+
+}  // namespace muster::runtime

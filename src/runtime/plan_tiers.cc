@@ -1,0 +1,92 @@
+#include "runtime/plan_tiers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "experts/source_expert.h"
+#include "experts/source_store.h"
+#include "experts/warm_fetcher.h"
+#include "io/uring_engine.h"
+#include "runtime/kv_cache.h"
+
+namespace muster::runtime {
+namespace {
+
+MemoryDemand DemandOf(const model::ModelConfig& config,
+                      const EngineOptions& options) {
+  const size_t positions =
+      std::min(options.context_length, config.context_length);
+  return {.kv_bytes = KvCache::SizeBytes(config, positions, options.kv_type),
+          .working_bytes =
+              WorkingBytes(config, std::min(positions, options.chunk_tokens))};
+}
+
+std::unique_ptr<experts::ExpertStore> MakeStore(
+    const formats::ModelFiles& files, const model::WeightIndex& index,
+    const experts::ExpertTable& table) {
+  std::vector<experts::SourceStore::SourceLayer> layers(table.num_layers());
+  for (uint32_t l = 0; l < table.num_layers(); ++l) {
+    if (table.layer(l).num_experts != 0) {
+      layers[l].experts = index.layers[l].experts;
+    }
+  }
+  return std::make_unique<experts::SourceStore>(files.paths, std::move(layers));
+}
+
+}  // namespace
+
+Result<experts::ExpertTable> MakeExpertTable(const model::ModelConfig& config,
+                                             const model::WeightIndex& index) {
+  ASSIGN_OR_RETURN(const auto layouts, experts::LayoutsOf(index, config));
+  std::vector<experts::ExpertTable::Layer> layers(config.layers.size());
+  for (size_t l = 0; l < layers.size(); ++l) {
+    if (!config.layers[l].is_moe) continue;
+    layers[l] = {.num_experts = config.layers[l].router.num_experts,
+                 .top_k = config.layers[l].router.top_k,
+                 .layout = layouts[l]};
+  }
+  return experts::ExpertTable(std::move(layers));
+}
+
+Status PlanTiers(const formats::ModelFiles& files,
+                 const model::WeightIndex& index, const EngineOptions& options,
+                 uint64_t dense_bytes, uint64_t all_bytes,
+                 LoadedModel& loaded) {
+  const experts::WarmOptions warm = {
+      .max_in_flight = options.tiers.reads_in_flight,
+      .direct = options.tiers.direct_reads};
+  MemoryDemand demand = DemandOf(loaded.config, options);
+  demand.dense_bytes = dense_bytes;
+  demand.experts_bytes = all_bytes - dense_bytes;
+  demand.floor_bytes = demand.experts_bytes;  // all or none, unless:
+  auto table = MakeExpertTable(loaded.config, index);
+  std::unique_ptr<experts::ExpertStore> store;
+  if (table.ok()) {
+    store = MakeStore(files, index, *table);
+    demand.floor_bytes = experts::ExpertCache::FloorBytes(*table);
+    demand.staging_bytes =
+        experts::WarmFetcher::StagingBytes(*store, *table, warm);
+  }
+  const auto plan =
+      PlanMemory(demand, options.tiers.ram_bytes, ReadMemoryInfo());
+  if (!plan.ok()) return table.ok() ? plan.status() : table.status();
+  loaded.plan = *plan;
+  if (options.tiers.cache_bytes && table.ok() && table->num_experts() > 0) {
+    loaded.plan.tiered = true;
+    loaded.plan.cache_bytes = *options.tiers.cache_bytes;
+  }
+  if (!loaded.plan.tiered) return {};
+  ASSIGN_OR_RETURN(auto engine,
+                   io::OpenUringEngine({.depth = 3 * warm.max_in_flight}));
+  ASSIGN_OR_RETURN(
+      auto fetcher,
+      experts::WarmFetcher::Create(std::move(store), std::move(engine), warm));
+  ASSIGN_OR_RETURN(loaded.tiers, experts::ExpertTiers::Create(
+                                     std::move(*table), std::move(fetcher),
+                                     {.budget_bytes = loaded.plan.cache_bytes,
+                                      .policy = options.tiers.policy}));
+  return {};
+}
+
+}  // namespace muster::runtime

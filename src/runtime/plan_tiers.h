@@ -1,0 +1,27 @@
+// Decides whether a model's experts fit in memory, and opens their tiers when
+// they do not.
+#pragma once
+
+#include "base/status.h"
+#include "experts/expert_table.h"
+#include "formats/model_files.h"
+#include "model/weight_index.h"
+#include "runtime/engine_options.h"
+#include "runtime/loaded_model.h"
+
+namespace muster::runtime {
+
+// Sets loaded.plan, and loaded.tiers where the plan is tiered. Fails with
+// kResourceExhausted when not even the floor fits, and with kUnsupported when
+// the experts of a layer differ in form, so that no slot fits them all.
+// REQUIRES: loaded.config is set.
+//   dense_bytes: of the weights without routed experts;  all_bytes: of all
+Status PlanTiers(const formats::ModelFiles& files,
+                 const model::WeightIndex& index, const EngineOptions& options,
+                 uint64_t dense_bytes, uint64_t all_bytes, LoadedModel& loaded);
+
+// Fails with kUnsupported as above.
+Result<experts::ExpertTable> MakeExpertTable(const model::ModelConfig& config,
+                                             const model::WeightIndex& index);
+
+}  // namespace muster::runtime

@@ -1,0 +1,31 @@
+// What the tiers of experts did: raw sums, so that any two readings can be
+// subtracted.
+#pragma once
+
+#include <cstdint>
+
+namespace muster::telemetry {
+
+struct TierCounters {
+  // Experts that steps asked for, an expert once a layer and step.
+  uint64_t queries = 0;
+  uint64_t hits = 0;  // of them in memory already
+  // Of the rest: on their way already, because of a guess or an earlier step.
+  uint64_t joined = 0;
+  // From the tier below into memory, whoever asked.
+  uint64_t fetched_experts = 0;
+  uint64_t fetched_bytes = 0;
+  uint64_t evictions = 0;
+  uint64_t failed_reads = 0;       // each was tried again, or failed its step
+  uint64_t checksum_failures = 0;  // of them, because the bytes were wrong
+  double stall_seconds = 0;        // the step had nothing to do but wait
+  double unpack_seconds = 0;       // verifying and converting what had come
+
+  double hit_rate() const {
+    return queries == 0
+               ? 0
+               : static_cast<double>(hits) / static_cast<double>(queries);
+  }
+};
+
+}  // namespace muster::telemetry
