@@ -63,10 +63,12 @@ Result<Generation> Generate(
   for (const int32_t token : prompt) sampler.Accept(token);
   TextSink sink(tokenizer, prompt, options, show);
 
+  out.speeds.tiers_before = engine.tier_counters();
   const auto start = Clock::now();
   ASSIGN_OR_RETURN(std::span<float> logits, engine.Append(prompt));
   out.speeds.prompt_tokens = prompt.size();
   out.speeds.prompt_seconds = SecondsSince(start);
+  out.speeds.tiers_after_prompt = engine.tier_counters();
 
   const auto generation_start = Clock::now();
   out.finish_reason = "length";

@@ -7,6 +7,7 @@
 
 #include "base/machine.h"
 #include "base/units.h"
+#include "cli/tier_report.h"
 
 namespace muster::cli {
 namespace {
@@ -100,6 +101,7 @@ std::string ReportText(const runtime::Engine& engine, const RunSpeeds& speeds) {
                       FormatBytes(engine.model().memory_bytes()),
                       FormatBytes(engine.kv_bytes()),
                       FormatBytes(PeakResidentBytes()));
+  text += TierText(engine, speeds);
   if (routing.experts_in_all() == 0) return text + "experts    none: dense\n";
   text += fmt::format(
       "experts    {} of {} woken by {} tokens; balance {:.2f} (1: even)\n",
@@ -142,6 +144,7 @@ ordered_json ReportJson(const runtime::Engine& engine,
        {{"weights_bytes", engine.model().memory_bytes()},
         {"kv_cache_bytes", engine.kv_bytes()},
         {"peak_resident_bytes", PeakResidentBytes()}}},
+      {"tiers", TierJson(engine, speeds)},
       {"routing",
        {{"distinct", routing.distinct_in_all()},
         {"experts", routing.experts_in_all()},

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/engine.h"
+#include "telemetry/tier_counters.h"
 
 namespace muster::cli {
 
@@ -15,6 +16,9 @@ struct RunSpeeds {
   size_t generated_tokens = 0;
   double generation_seconds = 0;  // of the tokens behind the first
   double load_seconds = 0;
+  // Of experts in tiers: before the prompt, and behind it.
+  telemetry::TierCounters tiers_before;
+  telemetry::TierCounters tiers_after_prompt;
 };
 
 // Parameters that a token used: what is always on, and the routed experts'

@@ -45,6 +45,8 @@ File::~File() {
   if (fd_ >= 0) close(fd_);
 }
 
+void File::AdviseRandom() { posix_fadvise(fd_, 0, 0, POSIX_FADV_RANDOM); }
+
 Status File::ReadAt(uint64_t offset, std::span<std::byte> dst) const {
   size_t done = 0;
   while (done < dst.size()) {

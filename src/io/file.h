@@ -25,6 +25,9 @@ class File {
   int fd() const { return fd_; }  // open as long as this object is
   uint64_t size_bytes() const { return size_bytes_; }
 
+  // Reads will come from anywhere: the system need not read ahead.
+  void AdviseRandom();
+
   // Fills `dst` from `offset`. Blocks. Fails with kIoError, naming the file,
   // the offset and how many bytes were there, when the file ends before.
   Status ReadAt(uint64_t offset, std::span<std::byte> dst) const;

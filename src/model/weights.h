@@ -32,7 +32,7 @@ struct LayerWeights {
 };
 
 struct ModelWeights {
-  WeightView token_embedding;          // [vocab_size, model_dim]
+  WeightView token_embedding;  // [vocab_size, model_dim]; may stay on disk
   const float* output_norm = nullptr;  // [model_dim]
   WeightView output;  // [vocab_size, model_dim]; the embedding when tied
   std::vector<LayerWeights> layers;

@@ -67,6 +67,13 @@ class Engine {
   const EngineCounters& counters() const { return counters_; }
   void ResetCounters();
 
+  // What experts in tiers have cost since the model was loaded; zeros when all
+  // are in memory.
+  telemetry::TierCounters tier_counters() const {
+    return model_->tiers == nullptr ? telemetry::TierCounters{}
+                                    : model_->tiers->counters();
+  }
+
   // Where set, the routing of the last step's layers is kept there.
   void KeepRoutings(std::vector<routing::Routing>* routings) {
     routings_ = routings;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "kernels/dequantize.h"
 #include "kernels/elementwise.h"
 #include "kernels/rms_norm.h"
 #include "telemetry/trace.h"
@@ -28,7 +27,7 @@ Status Forward::Run(std::span<const BatchRow> batch, float* logits,
                     const StepRecord& record) {
   num_rows_ = batch.size();
   clock_.Start(record.phases);
-  Embed(batch);
+  RETURN_IF_ERROR(Embed(batch));
   for (size_t layer = 0; layer < config_.layers.size(); ++layer) {
     Attention(layer, batch);
     RETURN_IF_ERROR(FeedForward(layer, record));
@@ -47,15 +46,18 @@ Forward::Forward(const LoadedModel& model, ThreadPool& pool,
       attention_(model.config, pool, context_length),
       experts_(model, pool) {}
 
-void Forward::Embed(std::span<const BatchRow> batch) {
+Status Forward::Embed(std::span<const BatchRow> batch) {
   const TraceZone zone("embed");
   hidden_.resize(num_rows_ * config_.model_dim);
-  for (size_t row = 0; row < num_rows_; ++row) {
-    CHECK_LT(static_cast<size_t>(batch[row].token), config_.vocab_size);
-    kernels::DequantizeRow(model_.weights.token_embedding,
-                           static_cast<size_t>(batch[row].token),
-                           hidden_.data() + row * config_.model_dim);
-  }
+  row_status_.assign(num_rows_, {});
+  pool_.ForEach(num_rows_, [&](size_t row) {
+    const auto token = static_cast<size_t>(batch[row].token);
+    CHECK_LT(token, config_.vocab_size);
+    row_status_[row] =
+        model_.embedding.Row(token, hidden_.data() + row * config_.model_dim);
+  });
+  for (const Status& status : row_status_) RETURN_IF_ERROR(status);
+  return {};
 }
 
 // hidden += Wo attend(q, k, v)

@@ -36,7 +36,7 @@ class Forward {
              const StepRecord& record);
 
  private:
-  void Embed(std::span<const BatchRow> batch);
+  Status Embed(std::span<const BatchRow> batch);
   void Attention(size_t layer, std::span<const BatchRow> batch);
   void ProjectQkv(size_t layer);
   Status FeedForward(size_t layer, const StepRecord& record);
@@ -58,6 +58,7 @@ class Forward {
   PhaseClock clock_;
   size_t num_rows_ = 0;
 
+  std::vector<Status> row_status_;     // [rows]
   std::vector<uint32_t> row_numbers_;  // 0, 1, 2, ...
   std::vector<float> hidden_;          // [rows, model_dim], the residual stream
   std::vector<float> normed_;          // [rows, model_dim]

@@ -39,9 +39,10 @@ size_t NumScales(const MatrixRef& ref) {
 // both, so that the plan cannot disagree with the reading.
 class Loader {
  public:
-  enum class Experts : uint8_t { kAll, kNotRouted };
-  Loader(const model::WeightIndex& index, Experts experts)
-      : index_(index), experts_(experts) {}
+  // kPinned: those that every token multiplies.
+  enum class Which : uint8_t { kAll, kPinned };
+  Loader(const model::WeightIndex& index, Which which)
+      : index_(index), which_(which) {}
 
   // First pass: sizes. Second pass, with memory: views and the list of reads.
   void Walk(LoadedModel* loaded) {
@@ -50,9 +51,12 @@ class Loader {
     model::ModelWeights weights;
     // Rows are looked up in the embedding; only as the output head is it
     // multiplied with.
-    weights.token_embedding = index_.output.present()
-                                  ? MatrixInRows(index_.token_embedding)
-                                  : Matrix(index_.token_embedding);
+    if (!index_.output.present()) {
+      weights.token_embedding = Matrix(index_.token_embedding);
+    } else if (which_ == Which::kAll ||
+               !EmbeddingTable::CanStayOnDisk(index_.token_embedding)) {
+      weights.token_embedding = MatrixInRows(index_.token_embedding);
+    }
     weights.output_norm = Vector(index_.output_norm);
     weights.output = index_.output.present() ? Matrix(index_.output)
                                              : weights.token_embedding;
@@ -114,7 +118,7 @@ class Loader {
     layer.shared_router = FloatMatrix(refs.shared_router);
     layer.shared = Expert(refs.shared);
     const bool routed = refs.router.present();
-    if (routed && experts_ == Experts::kNotRouted) return layer;
+    if (routed && which_ == Which::kPinned) return layer;
     for (const model::ExpertRefs& expert : refs.experts) {
       layer.experts.push_back(Expert(expert));
     }
@@ -251,17 +255,29 @@ class Loader {
   }
 
   const model::WeightIndex& index_;
-  Experts experts_;
+  Which which_;
   LoadedModel* loaded_ = nullptr;  // null in the first pass
   size_t blocks_used_ = 0;
   size_t floats_used_ = 0;
   std::vector<ReadTask> reads_;
 };
 
-uint64_t DenseBytes(const model::WeightIndex& index) {
-  Loader loader(index, Loader::Experts::kNotRouted);
+uint64_t MemoryBytes(const model::WeightIndex& index, Loader::Which which) {
+  Loader loader(index, which);
   loader.Walk(nullptr);
   return loader.blocks_bytes() + loader.floats_bytes();
+}
+
+// Where rows are looked up: what the loader has left on disk, if so.
+Status OpenEmbedding(const formats::ModelFiles& files,
+                     const model::MatrixRef& ref, LoadedModel& loaded) {
+  if (!loaded.weights.token_embedding.empty()) {
+    loaded.embedding = EmbeddingTable(loaded.weights.token_embedding);
+    return {};
+  }
+  ASSIGN_OR_RETURN(auto file, io::File::Open(files.paths[ref.file]));
+  loaded.embedding = EmbeddingTable(std::move(file), ref);
+  return {};
 }
 
 // GGUF keeps llama-3's scaling as a tensor of divisors: it belongs to the
@@ -282,9 +298,7 @@ Status ReadRopeFactors(const model::WeightIndex& index,
 }  // namespace
 
 uint64_t WeightMemoryBytes(const model::WeightIndex& index) {
-  Loader loader(index, Loader::Experts::kAll);
-  loader.Walk(nullptr);
-  return loader.blocks_bytes() + loader.floats_bytes();
+  return MemoryBytes(index, Loader::Which::kAll);
 }
 
 Result<std::unique_ptr<LoadedModel>> LoadModel(const formats::ModelFiles& files,
@@ -305,16 +319,20 @@ Result<std::unique_ptr<LoadedModel>> LoadModel(const formats::ModelFiles& files,
   loaded->parameters = model::CountParameters(loaded->config, index);
   RETURN_IF_ERROR(ReadRopeFactors(index, open_files, loaded->config));
 
-  RETURN_IF_ERROR(PlanTiers(files, index, options, DenseBytes(index),
-                            WeightMemoryBytes(index), *loaded));
-  Loader loader(index, loaded->plan.tiered ? Loader::Experts::kNotRouted
-                                           : Loader::Experts::kAll);
+  RETURN_IF_ERROR(
+      PlanTiers(files, index, options,
+                {.pinned_bytes = MemoryBytes(index, Loader::Which::kPinned),
+                 .all_bytes = MemoryBytes(index, Loader::Which::kAll)},
+                *loaded));
+  Loader loader(index, loaded->plan.tiered ? Loader::Which::kPinned
+                                           : Loader::Which::kAll);
   loader.Walk(nullptr);
   loaded->blocks = AlignedBuffer(loader.blocks_bytes());
   loaded->floats = AlignedBuffer(loader.floats_bytes());
   loader.Walk(loaded.get());
   if (progress != nullptr) progress->total_bytes = loader.read_bytes();
   RETURN_IF_ERROR(loader.Read(open_files, pool, progress));
+  RETURN_IF_ERROR(OpenEmbedding(files, index.token_embedding, *loaded));
   return loaded;
 }
 

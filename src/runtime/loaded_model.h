@@ -14,6 +14,7 @@
 #include "model/parameters.h"
 #include "model/weight_index.h"
 #include "model/weights.h"
+#include "runtime/embedding_table.h"
 #include "runtime/engine_options.h"
 #include "runtime/memory_plan.h"
 #include "tensor/aligned_buffer.h"
@@ -33,6 +34,7 @@ struct LoadedModel {
   std::vector<std::string> assumptions;  // defaults taken: print them
   model::ParameterCounts parameters;
   model::ModelWeights weights;  // views into the two arenas below
+  EmbeddingTable embedding;     // of the weights, or on disk
   MemoryPlan plan;
   // Null: all experts are in `weights`. Else layers with a router have none
   // there, and these have them.

@@ -25,10 +25,6 @@ std::string LimitText(const MemoryInfo& memory) {
   return text;
 }
 
-uint64_t Pinned(const MemoryDemand& demand) {
-  return demand.dense_bytes + demand.kv_bytes + demand.working_bytes;
-}
-
 }  // namespace
 
 Result<MemoryPlan> PlanMemory(const MemoryDemand& demand, uint64_t ram_bytes,
@@ -44,13 +40,14 @@ Result<MemoryPlan> PlanMemory(const MemoryDemand& demand, uint64_t ram_bytes,
   MemoryPlan plan{.demand = demand};
   plan.budget_bytes = ram_bytes != 0 ? ram_bytes : usable;
   plan.margin_bytes = kProcessBytes + plan.budget_bytes / kRoundingShare;
-  const uint64_t in_memory = Pinned(demand) + plan.margin_bytes;
+  const uint64_t beside =
+      demand.kv_bytes + demand.working_bytes + plan.margin_bytes;
   if (plan.budget_bytes == 0 ||
-      in_memory + demand.experts_bytes <= plan.budget_bytes) {
+      beside + demand.all_bytes <= plan.budget_bytes) {
     plan.cache_bytes = demand.experts_bytes;
     return plan;
   }
-  const uint64_t tiered = in_memory + demand.staging_bytes;
+  const uint64_t tiered = beside + demand.pinned_bytes + demand.staging_bytes;
   if (tiered + demand.floor_bytes > plan.budget_bytes) {
     return Status(
         Code::kResourceExhausted,
@@ -61,7 +58,7 @@ Result<MemoryPlan> PlanMemory(const MemoryDemand& demand, uint64_t ram_bytes,
             "program. The budget is {} ({}). Raise --ram, or take a shorter "
             "context (--ctx), --kv q8 or smaller steps (--chunk)",
             FormatBytes(tiered + demand.floor_bytes),
-            FormatBytes(demand.dense_bytes), FormatBytes(demand.kv_bytes),
+            FormatBytes(demand.pinned_bytes), FormatBytes(demand.kv_bytes),
             FormatBytes(demand.working_bytes),
             FormatBytes(demand.staging_bytes), FormatBytes(demand.floor_bytes),
             FormatBytes(plan.margin_bytes), FormatBytes(plan.budget_bytes),
@@ -91,7 +88,7 @@ std::string Describe(const MemoryPlan& plan) {
   return fmt::format(
       "{} of memory: dense weights {}, key-value cache {}, steps {}, program "
       "and margin {}, experts {} of {} ({:.0f} %)",
-      FormatBytes(plan.budget_bytes), FormatBytes(demand.dense_bytes),
+      FormatBytes(plan.budget_bytes), FormatBytes(demand.pinned_bytes),
       FormatBytes(demand.kv_bytes),
       FormatBytes(demand.working_bytes + demand.staging_bytes),
       FormatBytes(plan.margin_bytes), FormatBytes(plan.cache_bytes),

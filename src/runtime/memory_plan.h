@@ -13,8 +13,9 @@
 namespace muster::runtime {
 
 struct MemoryDemand {
-  uint64_t dense_bytes = 0;    // weights that every token reads
-  uint64_t experts_bytes = 0;  // all routed experts, as the kernels read them
+  uint64_t all_bytes = 0;      // all weights, as the kernels read them
+  uint64_t pinned_bytes = 0;   // of them, those that every token multiplies
+  uint64_t experts_bytes = 0;  // all routed experts, in slots
   uint64_t floor_bytes = 0;    // the fewest experts that a step can do with
   uint64_t kv_bytes = 0;
   uint64_t working_bytes = 0;  // activations of the largest step

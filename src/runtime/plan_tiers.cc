@@ -51,19 +51,20 @@ Result<experts::ExpertTable> MakeExpertTable(const model::ModelConfig& config,
 
 Status PlanTiers(const formats::ModelFiles& files,
                  const model::WeightIndex& index, const EngineOptions& options,
-                 uint64_t dense_bytes, uint64_t all_bytes,
-                 LoadedModel& loaded) {
+                 const WeightBytes& bytes, LoadedModel& loaded) {
   const experts::WarmOptions warm = {
       .max_in_flight = options.tiers.reads_in_flight,
       .direct = options.tiers.direct_reads};
   MemoryDemand demand = DemandOf(loaded.config, options);
-  demand.dense_bytes = dense_bytes;
-  demand.experts_bytes = all_bytes - dense_bytes;
-  demand.floor_bytes = demand.experts_bytes;  // all or none, unless:
+  demand.pinned_bytes = bytes.pinned_bytes;
+  demand.all_bytes = bytes.all_bytes;
+  // All or none, unless:
+  demand.floor_bytes = bytes.all_bytes - bytes.pinned_bytes;
   auto table = MakeExpertTable(loaded.config, index);
   std::unique_ptr<experts::ExpertStore> store;
   if (table.ok()) {
     store = MakeStore(files, index, *table);
+    demand.experts_bytes = table->total_bytes();
     demand.floor_bytes = experts::ExpertCache::FloorBytes(*table);
     demand.staging_bytes =
         experts::WarmFetcher::StagingBytes(*store, *table, warm);

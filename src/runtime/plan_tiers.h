@@ -11,14 +11,18 @@
 
 namespace muster::runtime {
 
+struct WeightBytes {
+  uint64_t pinned_bytes = 0;  // that every token multiplies
+  uint64_t all_bytes = 0;
+};
+
 // Sets loaded.plan, and loaded.tiers where the plan is tiered. Fails with
 // kResourceExhausted when not even the floor fits, and with kUnsupported when
 // the experts of a layer differ in form, so that no slot fits them all.
 // REQUIRES: loaded.config is set.
-//   dense_bytes: of the weights without routed experts;  all_bytes: of all
 Status PlanTiers(const formats::ModelFiles& files,
                  const model::WeightIndex& index, const EngineOptions& options,
-                 uint64_t dense_bytes, uint64_t all_bytes, LoadedModel& loaded);
+                 const WeightBytes& bytes, LoadedModel& loaded);
 
 // Fails with kUnsupported as above.
 Result<experts::ExpertTable> MakeExpertTable(const model::ModelConfig& config,

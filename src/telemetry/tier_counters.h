@@ -21,6 +21,22 @@ struct TierCounters {
   double stall_seconds = 0;        // the step had nothing to do but wait
   double unpack_seconds = 0;       // verifying and converting what had come
 
+  // What happened since `earlier`, an older reading of the same.
+  TierCounters Since(const TierCounters& earlier) const {
+    TierCounters d = *this;
+    d.queries -= earlier.queries;
+    d.hits -= earlier.hits;
+    d.joined -= earlier.joined;
+    d.fetched_experts -= earlier.fetched_experts;
+    d.fetched_bytes -= earlier.fetched_bytes;
+    d.evictions -= earlier.evictions;
+    d.failed_reads -= earlier.failed_reads;
+    d.checksum_failures -= earlier.checksum_failures;
+    d.stall_seconds -= earlier.stall_seconds;
+    d.unpack_seconds -= earlier.unpack_seconds;
+    return d;
+  }
+
   double hit_rate() const {
     return queries == 0
                ? 0

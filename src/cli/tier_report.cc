@@ -1,0 +1,102 @@
+#include "cli/tier_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace muster::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using telemetry::TierCounters;
+
+// One phase of a run.
+struct Spent {
+  TierCounters counters;
+  size_t num_tokens = 0;
+  double seconds = 0;
+};
+
+Spent OfPrompt(const RunSpeeds& speeds) {
+  return {speeds.tiers_after_prompt.Since(speeds.tiers_before),
+          speeds.prompt_tokens, speeds.prompt_seconds};
+}
+
+Spent OfAnswer(const runtime::Engine& engine, const RunSpeeds& speeds) {
+  const size_t tokens = speeds.generated_tokens;
+  return {engine.tier_counters().Since(speeds.tiers_after_prompt),
+          tokens > 0 ? tokens - 1 : 0, speeds.generation_seconds};
+}
+
+// While the step had nothing to do but wait.
+double StallRate(const TierCounters& counters) {
+  return counters.stall_seconds > 0
+             ? static_cast<double>(counters.fetched_bytes) /
+                   counters.stall_seconds
+             : 0;
+}
+
+std::string PhaseText(const char* name, const Spent& spent) {
+  const TierCounters& c = spent.counters;
+  if (spent.num_tokens == 0) return "";
+  return fmt::format(
+      "  {:<8} {:.1f} % of {} in memory; {} read, {} a token; waited {:.0f} %, "
+      "unpacked {:.0f} % of the time\n",
+      name, 100 * c.hit_rate(), FormatCount(c.queries),
+      FormatBytes(c.fetched_bytes),
+      FormatBytes(c.fetched_bytes / spent.num_tokens),
+      100 * c.stall_seconds / spent.seconds,
+      100 * c.unpack_seconds / spent.seconds);
+}
+
+ordered_json PhaseJson(const Spent& spent) {
+  const TierCounters& c = spent.counters;
+  return {{"queries", c.queries},
+          {"hits", c.hits},
+          {"joined", c.joined},
+          {"hit_rate", c.hit_rate()},
+          {"fetched_experts", c.fetched_experts},
+          {"fetched_bytes", c.fetched_bytes},
+          {"fetched_bytes_per_token",
+           spent.num_tokens == 0 ? 0.0
+                                 : static_cast<double>(c.fetched_bytes) /
+                                       static_cast<double>(spent.num_tokens)},
+          {"evictions", c.evictions},
+          {"failed_reads", c.failed_reads},
+          {"checksum_failures", c.checksum_failures},
+          {"stall_seconds", c.stall_seconds},
+          {"stall_bytes_per_second", StallRate(c)},
+          {"unpack_seconds", c.unpack_seconds}};
+}
+
+}  // namespace
+
+std::string TierText(const runtime::Engine& engine, const RunSpeeds& speeds) {
+  const auto* tiers = engine.model().tiers.get();
+  if (tiers == nullptr) return "";
+  return fmt::format("tiers      {} of {} experts in memory, {} of {}; {}\n",
+                     tiers->cache().num_resident(),
+                     tiers->table().num_experts(),
+                     FormatBytes(tiers->cache().resident_bytes()),
+                     FormatBytes(tiers->table().total_bytes()),
+                     tiers->fetcher().Name()) +
+         PhaseText("prompt", OfPrompt(speeds)) +
+         PhaseText("answer", OfAnswer(engine, speeds));
+}
+
+ordered_json TierJson(const runtime::Engine& engine, const RunSpeeds& speeds) {
+  const auto* tiers = engine.model().tiers.get();
+  if (tiers == nullptr) return nullptr;
+  return {{"experts", tiers->table().num_experts()},
+          {"experts_bytes", tiers->table().total_bytes()},
+          {"resident_experts", tiers->cache().num_resident()},
+          {"resident_bytes", tiers->cache().resident_bytes()},
+          {"capacity_bytes", tiers->cache().capacity_bytes()},
+          {"warm", tiers->fetcher().Name()},
+          {"prompt", PhaseJson(OfPrompt(speeds))},
+          {"answer", PhaseJson(OfAnswer(engine, speeds))}};
+}
+
+}  // namespace muster::cli
