@@ -29,6 +29,7 @@ ExpertTiers::ExpertTiers(ExpertTable table,
       fetcher_(std::move(fetcher)),
       weights_(table_.num_experts()),
       num_tries_(table_.num_experts()),
+      is_guess_(table_.num_experts()),
       position_of_(table_.num_experts(), kUnwanted) {}
 
 ExpertTiers::~ExpertTiers() {
@@ -36,14 +37,17 @@ ExpertTiers::~ExpertTiers() {
 }
 
 void ExpertTiers::Begin(uint32_t layer, std::span<const uint32_t> ids) {
-  EndTurn();
+  End();
   layer_ = layer;
   handed_out_first_ = false;
   ids_.assign(ids.begin(), ids.end());
+  guesses_.clear();
+  guessed_bytes_ = 0;
   cache_->BeginLayer(layer);
   counters_.queries += ids.size();
   for (uint32_t position = 0; position < ids.size(); ++position) {
     const uint32_t expert = table_.Number({layer, ids[position]});
+    TakeGuess(expert);
     if (cache_->Pin(expert)) {
       ++counters_.hits;
       handed_out_.push_back(position);
@@ -63,7 +67,7 @@ void ExpertTiers::Begin(uint32_t layer, std::span<const uint32_t> ids) {
 }
 
 // What is in flight comes in later and stays, for whoever wants it then.
-void ExpertTiers::EndTurn() {
+void ExpertTiers::End() {
   ReleaseHandedOut();
   missing_.clear();
   if (num_awaited_ == 0) return;
@@ -83,11 +87,63 @@ void ExpertTiers::ReleaseHandedOut() {
 void ExpertTiers::StartReads() {
   while (!missing_.empty() && fetcher_->CanStart() &&
          cache_->Reserve(missing_.back())) {
-    const uint32_t expert = missing_.back();
+    Start(missing_.back());
     missing_.pop_back();
-    num_tries_[expert] = 1;
-    fetcher_->Start(expert, cache_->slot(expert));
   }
+  if (missing_.empty()) StartGuesses();
+}
+
+void ExpertTiers::Start(uint32_t expert) {
+  num_tries_[expert] = 1;
+  fetcher_->Start(expert, cache_->slot(expert));
+}
+
+void ExpertTiers::Guess(uint32_t layer, std::span<const uint32_t> ids) {
+  guesses_.clear();
+  for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
+    guesses_.push_back(table_.Number({layer, *id}));
+  }
+}
+
+void ExpertTiers::StartGuesses() {
+  const uint64_t most_bytes = cache_->capacity_bytes() / 4;
+  while (!guesses_.empty() && fetcher_->CanStart()) {
+    const uint32_t expert = guesses_.back();
+    if (cache_->state(expert) == ExpertCache::State::kAbsent) {
+      const uint64_t size_bytes = table_.SizeBytes(expert);
+      if (guessed_bytes_ + size_bytes > most_bytes) return;
+      if (!cache_->Reserve(expert)) return;
+      guessed_bytes_ += size_bytes;
+      is_guess_[expert] = 1;
+      ++counters_.guessed_experts;
+      Start(expert);
+    }
+    guesses_.pop_back();
+  }
+}
+
+// A step wants the expert: if a guess had it read, and it is still there or on
+// its way, the guess was good.
+void ExpertTiers::TakeGuess(uint32_t expert) {
+  if (is_guess_[expert] == 0) return;
+  is_guess_[expert] = 0;
+  if (cache_->state(expert) != ExpertCache::State::kAbsent) {
+    ++counters_.good_guesses;
+  }
+}
+
+void ExpertTiers::Pump(ThreadPool& pool) {
+  CHECK_EQ(num_awaited_, 0u);
+  if (fetcher_->num_in_flight() > 0) {
+    fetched_.clear();
+    fetcher_->Wait(0, pool, &fetched_);
+    for (const Fetched& fetched : fetched_) {
+      const Status status = TakeIn(fetched);
+      // Nobody waits between turns: who wants it next will try again.
+      CHECK(status.ok());
+    }
+  }
+  StartReads();
 }
 
 Result<std::span<const uint32_t>> ExpertTiers::Next(ThreadPool& pool) {
@@ -107,7 +163,7 @@ Result<std::span<const uint32_t>> ExpertTiers::Next(ThreadPool& pool) {
       if (status.ok()) status = taken;
     }
     if (!status.ok()) {
-      EndTurn();
+      End();
       return status;
     }
     StartReads();
@@ -140,6 +196,7 @@ Status ExpertTiers::HandleFailure(const Fetched& fetched) {
   ++counters_.failed_reads;
   if (fetched.status.code() == Code::kCorrupt) ++counters_.checksum_failures;
   const bool wanted = position_of_[expert] != kUnwanted;
+  is_guess_[expert] = 0;
   if (wanted && num_tries_[expert] < kMaxTries) {
     ++num_tries_[expert];
     fetcher_->Start(expert, cache_->slot(expert));
@@ -156,7 +213,7 @@ Status ExpertTiers::HandleFailure(const Fetched& fetched) {
 }
 
 Status ExpertTiers::SetBudget(uint64_t budget_bytes, ThreadPool& pool) {
-  EndTurn();
+  End();
   while (fetcher_->num_in_flight() > 0) {
     fetched_.clear();
     fetcher_->Wait(fetcher_->num_in_flight(), pool, &fetched_);

@@ -45,6 +45,19 @@ class ExpertTiers {
   // tier, naming it; the turn is over then.
   Result<std::span<const uint32_t>> Next(ThreadPool& pool);
 
+  // A later turn may need these experts of another layer, most likely first:
+  // they are read behind what the turns ask for, into at most a quarter of the
+  // cache, until the next Begin. What was guessed before is forgotten.
+  void Guess(uint32_t layer, std::span<const uint32_t> ids);
+
+  // Takes in what has come and starts what can be started, without waiting: for
+  // a step that computes something else meanwhile. Failures show in Next.
+  // REQUIRES: no turn, or all of its experts have been handed out.
+  void Pump(ThreadPool& pool);
+
+  // Ends the turn: what it was handed may be evicted. Begin does this too.
+  void End();
+
   // Of an expert that Next has handed out last.
   const model::ExpertWeights& Weights(uint32_t layer, uint32_t index) const {
     return weights_[table_.Number({layer, index})];
@@ -64,9 +77,11 @@ class ExpertTiers {
 
   static constexpr uint32_t kUnwanted = 0xffffffff;
 
-  void EndTurn();
   void ReleaseHandedOut();
   void StartReads();
+  void StartGuesses();
+  void TakeGuess(uint32_t expert);
+  void Start(uint32_t expert);
   Status TakeIn(const Fetched& fetched);
   Status HandleFailure(const Fetched& fetched);
 
@@ -75,6 +90,7 @@ class ExpertTiers {
   std::unique_ptr<ExpertFetcher> fetcher_;
   std::vector<model::ExpertWeights> weights_;  // [experts], of resident ones
   std::vector<uint8_t> num_tries_;             // [experts], of loading ones
+  std::vector<uint8_t> is_guess_;  // [experts], read on a guess, not used yet
 
   // The turn.
   uint32_t layer_ = 0;
@@ -83,6 +99,8 @@ class ExpertTiers {
   std::vector<uint32_t> ids_;          // the layer's experts, by position
   std::vector<uint32_t> missing_;      // experts whose read has not begun
   std::vector<uint32_t> position_of_;  // [experts], kUnwanted: not waited for
+  std::vector<uint32_t> guesses_;      // experts, the likeliest last
+  uint64_t guessed_bytes_ = 0;         // started since the last Begin
   size_t num_awaited_ = 0;             // that are not kUnwanted
   std::vector<Fetched> fetched_;
   telemetry::TierCounters counters_;

@@ -175,6 +175,42 @@ TEST_F(ExpertTiersTest, AReadThatAnEarlierStepLeftBehindIsJoined) {
   EXPECT_EQ(script_.num_starts, 2u);
 }
 
+TEST_F(ExpertTiersTest, GuessesAreReadBehindWhatIsNeeded) {
+  script_.max_in_flight = 2;
+  Open(12);
+  tiers_->Begin(0, std::vector<uint32_t>{0, 1, 2});
+  tiers_->Guess(1, std::vector<uint32_t>{5, 4, 3, 2});
+  size_t given = 0;
+  while (given < 3) given += tiers_->Next(pool_)->size();
+  EXPECT_EQ(tiers_->counters().guessed_experts, 1u);  // one place was left
+  tiers_->Pump(pool_);
+  ASSERT_TRUE(Turn(1, {1, 5}).ok());
+  EXPECT_EQ(tiers_->counters().good_guesses, 1u);
+  // Begin has dropped the others.
+  EXPECT_EQ(script_.num_starts, 5u);
+}
+
+TEST_F(ExpertTiersTest, GuessesTakeAtMostAQuarterOfTheCache) {
+  script_.max_in_flight = 12;
+  Open(8);
+  tiers_->Begin(0, std::vector<uint32_t>{0});
+  tiers_->Guess(1, std::vector<uint32_t>{0, 1, 2, 3, 4, 5});
+  tiers_->Pump(pool_);
+  EXPECT_EQ(tiers_->counters().guessed_experts, 2u);
+}
+
+TEST_F(ExpertTiersTest, AGuessThatFailsHarmsNobody) {
+  Open(8);
+  script_.failures[tiers_->table().Number({1, 0})] = 1;
+  tiers_->Begin(0, std::vector<uint32_t>{0});
+  tiers_->Guess(1, std::vector<uint32_t>{0});
+  while (!tiers_->Next(pool_)->empty()) {
+  }
+  ASSERT_TRUE(Turn(0, {1, 2}).ok());
+  ASSERT_TRUE(Turn(1, {0}).ok());
+  EXPECT_EQ(tiers_->counters().good_guesses, 0u);
+}
+
 TEST_F(ExpertTiersTest, TheBudgetCanChangeBetweenSteps) {
   Open(8);
   ASSERT_TRUE(Turn(0, {0, 1, 2, 3, 4, 5}).ok());

@@ -14,15 +14,29 @@ using kernels::ActivationView;
 using model::ExpertWeights;
 using model::LayerWeights;
 
+namespace {
+
+// A prompt's step, not a token's: there, guesses lose more than they win.
+constexpr size_t kFewestRowsToGuess = 16;
+
+}  // namespace
+
 ExpertStep::ExpertStep(const LoadedModel& model, ThreadPool& pool)
-    : model_(model), pool_(pool), forms_(FormsOf(model)) {}
+    : model_(model),
+      pool_(pool),
+      forms_(FormsOf(model)),
+      next_experts_(model) {}
 
 // Three parallel regions for one token whose experts are in memory: the router;
 // gate and up of all experts; their down products and the sum.
-Status ExpertStep::Run(size_t layer, const float* normed, size_t num_rows,
-                       const StepRecord& record, PhaseClock& clock,
-                       float* out) {
-  turn_ = {.layer = layer, .normed = normed, .num_rows = num_rows, .out = out};
+Status ExpertStep::Run(size_t layer, const float* hidden, const float* normed,
+                       size_t num_rows, const StepRecord& record,
+                       PhaseClock& clock, float* out) {
+  turn_ = {.layer = layer,
+           .hidden = hidden,
+           .normed = normed,
+           .num_rows = num_rows,
+           .out = out};
   turn_.has_shared = !Weights().shared.gate.empty();
   routed_parameters_ = 0;
   clock.Enter(Phase::kRouter);
@@ -108,12 +122,14 @@ Status ExpertStep::RunTieredExperts(PhaseClock& clock) {
   experts::ExpertTiers& tiers = *model_.tiers;
   const size_t num_groups = groups_.expert_ids.size();
   tiers.Begin(static_cast<uint32_t>(turn_.layer), groups_.expert_ids);
+  GuessNextLayer();
   if (turn_.num_rows == 1 && tiers.AllInMemory()) {
     ASSIGN_OR_RETURN(const auto all, tiers.Next(pool_));
     CHECK_EQ(all.size(), num_groups);
     GateAndUp(all, turn_.has_shared);
     clock.Enter(Phase::kDown);
     SumOfOneRow();
+    tiers.End();
     return {};
   }
   bool with_shared = turn_.has_shared;
@@ -132,8 +148,26 @@ Status ExpertStep::RunTieredExperts(PhaseClock& clock) {
     with_shared = false;
     done += groups.size();
   }
+  tiers.End();
   SumOfRows();
   return {};
+}
+
+// In a prompt, nearly all experts of a layer are called: reading them begins
+// while this layer computes.
+void ExpertStep::GuessNextLayer() {
+  const size_t next = turn_.layer + 1;
+  if (turn_.num_rows < kFewestRowsToGuess ||
+      next == model_.config.layers.size() ||
+      !model_.config.layers[next].is_moe) {
+    return;
+  }
+  model_.tiers->Guess(static_cast<uint32_t>(next),
+                      next_experts_.Guess(next, turn_.hidden, turn_.num_rows));
+}
+
+void ExpertStep::Pump() {
+  if (model_.tiers != nullptr) model_.tiers->Pump(pool_);
 }
 
 const ExpertWeights& ExpertStep::Expert(size_t g) const {

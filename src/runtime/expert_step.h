@@ -13,6 +13,7 @@
 #include "kernels/products.h"
 #include "routing/grouping.h"
 #include "runtime/loaded_model.h"
+#include "runtime/next_experts.h"
 #include "runtime/phase_clock.h"
 #include "runtime/step_record.h"
 
@@ -27,11 +28,16 @@ class ExpertStep {
   // `model` and `pool` must outlive this object.
   ExpertStep(const LoadedModel& model, ThreadPool& pool);
 
+  // For a caller that computes something else: lets reads go on.
+  void Pump();
+
   // out = routed experts + shared expert. Fails when an expert cannot be had
   // from any tier; never for a model that is in memory.
+  //   hidden: [num_rows, model_dim], before the norm: to guess with
   //   normed: [num_rows, model_dim];   out: [num_rows, model_dim]
-  Status Run(size_t layer, const float* normed, size_t num_rows,
-             const StepRecord& record, PhaseClock& clock, float* out);
+  Status Run(size_t layer, const float* hidden, const float* normed,
+             size_t num_rows, const StepRecord& record, PhaseClock& clock,
+             float* out);
 
  private:
   // Results of gate and up, in the forms that the down products read.
@@ -49,6 +55,7 @@ class ExpertStep {
   // What a call of Run works on.
   struct Turn {
     size_t layer = 0;
+    const float* hidden = nullptr;  // [num_rows, model_dim]
     const float* normed = nullptr;  // [num_rows, model_dim]
     size_t num_rows = 0;
     bool has_shared = false;
@@ -60,6 +67,7 @@ class ExpertStep {
   void Route(const StepRecord& record);
   void GroupPairs();
   Status RunTieredExperts(PhaseClock& clock);
+  void GuessNextLayer();
   void PrepareInputs();
   void PrepareInner();
   // `groups`: positions in groups_.expert_ids.
@@ -102,8 +110,9 @@ class ExpertStep {
   routing::ExpertGroups groups_;
   std::vector<uint32_t> pair_of_slot_;  // [rows, top_k] -> row of expert_out_
   std::vector<float> router_logits_;    // [rows, num_experts]
-  std::vector<float> shared_scale_;     // [rows]
-  Inner expert_inner_, shared_inner_;   // [pairs or rows, ff_dim]
+  NextExperts next_experts_;
+  std::vector<float> shared_scale_;                  // [rows]
+  Inner expert_inner_, shared_inner_;                // [pairs or rows, ff_dim]
   std::vector<float> inner_floats_, shared_floats_;  // their floats, if any
   std::vector<float> expert_out_;                    // [pairs, model_dim]
   std::vector<float> shared_out_;                    // [rows, model_dim]

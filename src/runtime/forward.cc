@@ -67,6 +67,7 @@ void Forward::Attention(size_t layer, std::span<const BatchRow> batch) {
   Normalize(weights.attn_norm);
   clock_.Enter(Phase::kQkv);
   ProjectQkv(layer);
+  experts_.Pump();
   clock_.Enter(Phase::kAttention);
   attended_.resize(num_rows_ * config_.q_dim());
   attention_.Run(layer, batch,
@@ -76,6 +77,7 @@ void Forward::Attention(size_t layer, std::span<const BatchRow> batch) {
                   .k = k_.data(),
                   .v = v_.data(),
                   .out = attended_.data()});
+  experts_.Pump();
   clock_.Enter(Phase::kOutput);
   const ActivationView x =
       activations_.Set(attended_.data(), num_rows_, config_.q_dim(),
@@ -119,8 +121,8 @@ Status Forward::FeedForward(size_t layer, const StepRecord& record) {
   const TraceZone zone("feed-forward", LayerArg(layer));
   Normalize(model_.weights.layers[layer].ffn_norm);
   projected_.resize(num_rows_ * config_.model_dim);
-  RETURN_IF_ERROR(experts_.Run(layer, normed_.data(), num_rows_, record, clock_,
-                               projected_.data()));
+  RETURN_IF_ERROR(experts_.Run(layer, hidden_.data(), normed_.data(), num_rows_,
+                               record, clock_, projected_.data()));
   clock_.Enter(Phase::kOther);
   kernels::Add(projected_.data(), num_rows_ * config_.model_dim,
                hidden_.data());

@@ -15,6 +15,9 @@ struct TierCounters {
   // From the tier below into memory, whoever asked.
   uint64_t fetched_experts = 0;
   uint64_t fetched_bytes = 0;
+  // Of them, those that a guess asked for, and how many of those a step used.
+  uint64_t guessed_experts = 0;
+  uint64_t good_guesses = 0;
   uint64_t evictions = 0;
   uint64_t failed_reads = 0;       // each was tried again, or failed its step
   uint64_t checksum_failures = 0;  // of them, because the bytes were wrong
@@ -29,6 +32,8 @@ struct TierCounters {
     d.joined -= earlier.joined;
     d.fetched_experts -= earlier.fetched_experts;
     d.fetched_bytes -= earlier.fetched_bytes;
+    d.guessed_experts -= earlier.guessed_experts;
+    d.good_guesses -= earlier.good_guesses;
     d.evictions -= earlier.evictions;
     d.failed_reads -= earlier.failed_reads;
     d.checksum_failures -= earlier.checksum_failures;
