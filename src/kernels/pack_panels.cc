@@ -123,6 +123,9 @@ void PackTyped(const std::byte* rows, size_t num_rows, size_t cols,
     const size_t covered = std::min(kFormat.span, cols - c);
     if (num_rows < kPanelRows || covered < kFormat.span) {
       std::memset(panel, 0, kFormat.block_bytes());
+    } else {
+      constexpr size_t kScales = kFormat.unpadded_scale_bytes();
+      std::memset(panel + kScales, 0, kFormat.scale_bytes() - kScales);
     }
     for (size_t r = 0; r < num_rows; ++r) {
       PackRow<kType>(rows + r * row_bytes + SizeBytes(kType, c),

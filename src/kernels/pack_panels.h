@@ -9,7 +9,8 @@ namespace muster::kernels {
 
 // Writes one panel: `num_rows` rows (1 to 16) of `cols` columns that start at
 // `rows`, each whole blocks of `type`; the panel's other rows become zeros.
-// Nothing is lost: every weight decodes to the same bits. Thread-safe.
+// Nothing is lost: every weight decodes to the same bits. Every byte of the
+// panel is written, so that equal weights give equal bytes. Thread-safe.
 //   panel: [PanelBytes(type, cols)], aligned to 64 bytes
 // REQUIRES: HasPanels(type), cols is a multiple of the type's block.
 void PackPanel(DType type, const std::byte* rows, size_t num_rows, size_t cols,

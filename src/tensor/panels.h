@@ -46,8 +46,12 @@ struct PanelFormat {
 
   constexpr size_t groups_per_block() const { return span / kPanelGroup; }
   constexpr size_t scales_per_block() const { return span / scale_group; }
-  // A block: scales first, padded to 64 bytes, then the groups' codes.
+  // A block: scales first, padded with zeros to 64 bytes, then the groups'
+  // codes.
   constexpr size_t scale_bytes() const {
+    return (unpadded_scale_bytes() + 63) / 64 * 64;
+  }
+  constexpr size_t unpadded_scale_bytes() const {
     const size_t kinds = has_mins ? 2 : 1;
     size_t bytes = 0;
     switch (scales) {
@@ -63,7 +67,7 @@ struct PanelFormat {
         bytes = 2 * kinds + scales_per_block();
         break;
     }
-    return (bytes * kPanelRows + 63) / 64 * 64;
+    return bytes * kPanelRows;
   }
   constexpr size_t low_plane_bytes() const {
     return kPanelRows * kPanelGroup * static_cast<size_t>(low_bits) / 8;
