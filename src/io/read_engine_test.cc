@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "io/direct_file.h"
 #include "io/testing_file.h"
+#include "io/thread_read_engine.h"
 #include "io/uring_engine.h"
 #include "tensor/aligned_buffer.h"
 
@@ -30,6 +32,9 @@ struct EngineCase {
   // nullptr: not on this machine
   std::function<std::unique_ptr<ReadEngine>(std::span<std::byte> arena)> open;
 };
+
+// How a failing test names its case.
+void PrintTo(const EngineCase& test, std::ostream* out) { *out << test.name; }
 
 std::unique_ptr<ReadEngine> Uring(const UringOptions& options) {
   auto engine = OpenUringEngine(options);
@@ -180,6 +185,16 @@ std::vector<EngineCase> Cases() {
       {"Uring", [](auto) { return Uring({.depth = kDepth}); }},
       {"UringInPieces",
        [](auto) { return Uring({.depth = kDepth, .split_bytes = 3 * kPage}); }},
+      {"Threads",
+       [](auto) {
+         return std::make_unique<ThreadReadEngine>(
+             ThreadReadOptions{.num_threads = 3, .depth = kDepth});
+       }},
+      {"ThreadsInPieces",
+       [](auto) {
+         return std::make_unique<ThreadReadEngine>(ThreadReadOptions{
+             .num_threads = 4, .depth = kDepth, .split_bytes = 3 * kPage});
+       }},
       {"UringIntoRegisteredMemory",
        [](auto arena) {
          return Uring({.depth = kDepth,
