@@ -168,7 +168,9 @@ TEST(LfruTest, FrequencyFadesWithAgeForAsLongAsAProcessRuns) {
   const std::vector<uint32_t> pins(kExperts);
   policy->Insert(0);
   for (int i = 0; i < 3; ++i) policy->Use(0);
-  for (int step = 0; step < 1'000'000; ++step) policy->BeginLayer(0);
+  // A long time, and just after weights were scaled back, when that of a new
+  // use is smallest.
+  for (int step = 0; step < 31 * 500 * 64 + 5; ++step) policy->BeginLayer(0);
   policy->Insert(1);
   EXPECT_EQ(policy->Victim(pins), 0);
 
