@@ -6,6 +6,7 @@
 
 #include "base/thread_pool.h"
 #include "cli/bench/samples.h"
+#include "io/user_cache.h"
 
 namespace muster::cli {
 namespace {
@@ -120,7 +121,7 @@ std::string TuneText(const TuneResult& result) {
 }
 
 nlohmann::ordered_json TuneJson(const TuneResult& result) {
-  return {{"key", TuningKey()},
+  return {{"key", io::MachineKey()},
           {"num_threads", result.best.num_threads},
           {"chunk_tokens", result.best.chunk_tokens},
           {"untuned_prefill_share", result.untuned_prefill_share},
