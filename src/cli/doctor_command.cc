@@ -15,8 +15,8 @@
 #include "cli/bench/machine_peak.h"
 #include "cli/command.h"
 #include "cli/demo_model.h"
-#include "cli/disk_speed.h"
 #include "cli/print_json.h"
+#include "io/known_disk.h"
 #include "kernels/instruction_set.h"
 
 namespace muster::cli {
@@ -37,7 +37,8 @@ struct Diagnosis {
   MemoryInfo memory;
   double memory_bytes_per_second = 0;
   std::string disk_folder;
-  Result<DiskSpeed> disk = Status();
+  Result<io::DiskProbe> disk = Status();
+  uint64_t disk_free_bytes = 0;
   std::string demo_model;  // empty: not found
   std::vector<std::string> advice;
 };
@@ -51,7 +52,10 @@ Diagnosis Diagnose(const DoctorOptions& options) {
   d.memory = ReadMemoryInfo();
   d.memory_bytes_per_second = MeasureReadPeak(d.num_cores).bytes_per_second;
   d.disk_folder = options.disk;
-  d.disk = MeasureDisk(options.disk);
+  d.disk = io::ProbeAndRememberDisk(options.disk);
+  std::error_code error;
+  const auto space = std::filesystem::space(options.disk, error);
+  if (!error) d.disk_free_bytes = space.available;
   if (auto demo = ModelOrDemo(""); demo.ok()) d.demo_model = *demo;
   if (d.chosen == "avx2") {
     d.advice.push_back(
@@ -64,6 +68,12 @@ Diagnosis Diagnose(const DoctorOptions& options) {
         FormatBytes(d.memory.total_bytes)));
   }
   if (!d.disk.ok()) d.advice.push_back(d.disk.status().message());
+  if (d.disk.ok() && !d.disk->why_not_direct.empty()) {
+    d.advice.push_back(
+        fmt::format("no direct I/O, so that files are read through the page "
+                    "cache: {}",
+                    d.disk->why_not_direct));
+  }
   if (d.demo_model.empty()) {
     d.advice.push_back(
         "the demo model was not found: name a MODEL, or set "
@@ -91,9 +101,12 @@ ordered_json ToJson(const Diagnosis& d) {
     json["memory"]["cgroup_limit_bytes"] = *d.memory.cgroup_limit_bytes;
   }
   if (d.disk.ok()) {
-    json["disk"]["direct_io"] = d.disk->direct_io;
-    json["disk"]["read_bytes_per_second"] = d.disk->read_bytes_per_second;
-    json["disk"]["free_bytes"] = d.disk->free_bytes;
+    const io::DiskTrial& best = d.disk->best;
+    json["disk"]["direct_io"] = best.direct;
+    json["disk"]["depth"] = best.depth;
+    json["disk"]["engine"] = d.disk->engine;
+    json["disk"]["read_bytes_per_second"] = best.bytes_per_second;
+    json["disk"]["free_bytes"] = d.disk_free_bytes;
   }
   return json;
 }
@@ -109,12 +122,12 @@ void PrintText(const Diagnosis& d) {
              FormatBytes(d.memory.total_bytes),
              FormatBytes(static_cast<uint64_t>(d.memory_bytes_per_second)));
   if (d.disk.ok()) {
-    fmt::print(
-        "  {:<13} {}: read at {}/s {}, {} free\n", "disk", d.disk_folder,
-        FormatBytes(static_cast<uint64_t>(d.disk->read_bytes_per_second)),
-        d.disk->direct_io ? "past the cache"
-                          : "through the cache (no direct I/O here)",
-        FormatBytes(d.disk->free_bytes));
+    const io::DiskTrial& best = d.disk->best;
+    fmt::print("  {:<13} {}: read at {}/s {} ({}), {} free\n", "disk",
+               d.disk_folder,
+               FormatBytes(static_cast<uint64_t>(best.bytes_per_second)),
+               best.direct ? "past the cache" : "through the cache",
+               d.disk->engine, FormatBytes(d.disk_free_bytes));
   }
   fmt::print("  {:<13} {}\n", "demo model",
              d.demo_model.empty() ? "not found" : d.demo_model);
