@@ -19,7 +19,8 @@ struct GgufHeader {
   uint32_t version = 0;
   Metadata metadata;
   std::vector<TensorInfo> tensors;
-  uint64_t end_offset = 0;  // where the last tensor's bytes end
+  uint64_t metadata_end_offset = 0;  // where the last key's value ends
+  uint64_t end_offset = 0;           // where the last tensor's bytes end
 };
 
 // Reads and checks the header; every tensor is inside the file.

@@ -85,6 +85,7 @@ class HeaderReader {
     RETURN_IF_ERROR(in_.CheckCount(num_tensors, 33, "tensors"));
     RETURN_IF_ERROR(in_.CheckCount(num_keys, 14, "keys"));
     for (uint64_t i = 0; i < num_keys; ++i) RETURN_IF_ERROR(ReadKey());
+    header_.metadata_end_offset = in_.offset();
     ASSIGN_OR_RETURN(alignment_, Alignment());
     for (uint64_t i = 0; i < num_tensors; ++i) RETURN_IF_ERROR(ReadTensor());
     RETURN_IF_ERROR(PlaceTensors());

@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 
+#include "formats/expert_pack.h"
 #include "formats/gguf.h"
 #include "formats/safetensors.h"
 #include "io/file.h"
@@ -16,8 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The model in a folder: safetensors, or the only GGUF in it.
+// The model in a folder: a pack, safetensors, or the only GGUF in it.
 Result<ModelFiles> OpenFolder(const std::string& folder) {
+  if (IsPack(folder)) return OpenPack(folder);
   std::vector<std::string> ggufs;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {

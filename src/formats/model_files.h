@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,6 +18,12 @@ namespace muster::formats {
 
 enum class Format { kGguf, kSafetensors };
 
+struct ExpertPack;
+
+// Where tensors of a pack's experts claim to be: beyond any file, so that
+// reading one as if it stood in a file fails.
+inline constexpr uint64_t kPackedOffset = uint64_t{1} << 62;
+
 struct TensorInfo {
   std::string name;
   DType type = DType::kF32;
@@ -26,6 +33,9 @@ struct TensorInfo {
   uint32_t file = 0;        // index into ModelFiles::paths
   uint64_t offset = 0;      // bytes from the start of that file
   uint64_t size_bytes = 0;  // checked: offset + size_bytes <= file size
+  // Of a pack's experts: name, type, shape and size are the source's, but the
+  // bytes stand in no file in this form (see expert_pack.h).
+  bool packed = false;
 
   uint64_t num_elements() const;  // cannot overflow: checked on reading
 };
@@ -45,6 +55,10 @@ struct ModelFiles {
   std::string tokenizer_config_json;   // tokenizer_config.json
   std::string chat_template_jinja;     // chat_template.jinja
 
+  // Where the experts are, when this is a pack; else nullptr. Shared, because
+  // whoever reads experts outlives the opening.
+  std::shared_ptr<const ExpertPack> pack;
+
   // nullptr: no tensor of that name. O(1).
   const TensorInfo* Find(std::string_view name) const;
   // Builds the index that Find uses; fails on a duplicate name. Called by the
@@ -56,7 +70,8 @@ struct ModelFiles {
 };
 
 // Opens `path`: a .gguf file (single, or any shard of a split whose siblings
-// stand beside it), a .safetensors file or a folder of them with config.json.
+// stand beside it), a .safetensors file, a folder of them with config.json, or
+// an expert pack.
 // The format is told from the content, not from the name. Errors name the file,
 // the offset, what was found, what was expected and what to do.
 Result<ModelFiles> OpenModelFiles(const std::string& path);

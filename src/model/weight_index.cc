@@ -147,10 +147,11 @@ class Binder {
 
   Status BindAt(Slot slot, std::string_view pattern, size_t layer) {
     const bool per_expert = pattern.find("{E}") != std::string_view::npos;
-    const bool stacked =
-        !per_expert && config_.layers[layer].is_moe &&
+    const bool routed_expert =
+        config_.layers[layer].is_moe &&
         (slot == Slot::kExpertGate || slot == Slot::kExpertUp ||
          slot == Slot::kExpertDown || slot == Slot::kExpertGateUp);
+    const bool stacked = !per_expert && routed_expert;
     const size_t num_tensors =
         per_expert ? config_.layers[layer].router.num_experts : 1;
     for (size_t i = 0; i < num_tensors; ++i) {
@@ -158,6 +159,7 @@ class Binder {
       const TensorInfo* tensor = files_.Find(name);
       if (tensor == nullptr) continue;
       used_.insert(tensor->name);
+      RETURN_IF_ERROR(CheckPacked(*tensor, routed_expert));
       if (stacked) {
         RETURN_IF_ERROR(FillStack(slot, layer, *tensor));
       } else {
@@ -192,11 +194,22 @@ class Binder {
                   .offset = tensor.offset + offset,
                   .rows = dims.rows,
                   .cols = dims.cols,
-                  .scales = {}};
+                  .scales = {},
+                  .packed = tensor.packed};
     if (tensor.type == DType::kF8E4M3) {
       ASSIGN_OR_RETURN(ref.scales, FindScales(tensor, dims));
     }
     return ref;
+  }
+
+  // Whoever wrote a pack's manifest must not make us read a tensor where there
+  // is none.
+  Status CheckPacked(const TensorInfo& tensor, bool routed_expert) const {
+    const bool expected = files_.pack != nullptr && routed_expert;
+    if (tensor.packed == expected) return {};
+    return Corrupt(fmt::format(
+        "{}: tensor '{}' stands among the {}, where it does not belong",
+        files_.path, tensor.name, tensor.packed ? "experts" : "dense weights"));
   }
 
   Result<std::optional<ScaleRef>> FindScales(const TensorInfo& tensor,
@@ -212,6 +225,7 @@ class Binder {
                       files_.paths[tensor.file], tensor.name, name));
     }
     used_.insert(scales->name);
+    RETURN_IF_ERROR(CheckPacked(*scales, tensor.packed));
     const std::vector<uint64_t> expected = {
         (dims.rows + tile_rows - 1) / tile_rows,
         (dims.cols + tile_cols - 1) / tile_cols};

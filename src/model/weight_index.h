@@ -31,6 +31,8 @@ struct MatrixRef {
   size_t rows = 0;
   size_t cols = 0;
   std::optional<ScaleRef> scales;
+  // Of a pack's expert: file and offset mean nothing (see expert_pack.h).
+  bool packed = false;
 
   bool present() const { return cols != 0; }
   uint64_t num_elements() const { return uint64_t{rows} * cols; }
@@ -73,7 +75,7 @@ struct WeightIndex {
 
 // Binds all. Fails when a tensor has the wrong shape or type, when a slot stays
 // empty, or when a tensor fills no slot: the message names them (CASES T08,
-// R17).
+// R17). In a pack the routed experts, and nothing else, are packed.
 Result<WeightIndex> BindWeights(const formats::ModelFiles& files,
                                 const ReadConfigResult& read);
 
