@@ -17,9 +17,9 @@ struct TierOptions {
   // For experts alone, whatever the plan: they are tiered then even if all fit.
   std::optional<uint64_t> cache_bytes;
   std::string policy = "lru";  // see experts/eviction_policy.h
-  size_t reads_in_flight = 8;  // experts being read at a time
-  bool direct_reads = true;    // past the page cache, where that works
-  bool io_uring = true;        // else a pool of reading threads
+  size_t reads_in_flight = 0;  // experts being read at a time; 0: as it pays
+  std::optional<bool> direct_reads;  // past the page cache; none: as probed
+  bool io_uring = true;              // else a pool of reading threads
 };
 
 struct EngineOptions {

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
+#include "experts/pack_store.h"
 #include "experts/source_expert.h"
 #include "experts/source_store.h"
 #include "experts/warm_fetcher.h"
-#include "io/uring_engine.h"
+#include "io/known_disk.h"
+#include "io/open_read_engine.h"
 #include "runtime/kv_cache.h"
 
 namespace muster::runtime {
@@ -22,9 +24,28 @@ MemoryDemand DemandOf(const model::ModelConfig& config,
               WorkingBytes(config, std::min(positions, options.chunk_tokens))};
 }
 
+// Enough to keep the disk busy while a prompt's layer computes. Where experts
+// must be converted, each takes memory of its own on the way.
+size_t ReadsInFlight(const TierOptions& options,
+                     const experts::ExpertStore& store) {
+  if (options.reads_in_flight != 0) return options.reads_in_flight;
+  return store.reads_into_slot() ? 24 : 8;
+}
+
+// As the disk was found to be fastest; where it cannot be probed, directly.
+bool ReadsDirectly(const TierOptions& options,
+                   const experts::ExpertStore& store) {
+  if (options.direct_reads) return *options.direct_reads;
+  const auto disk = io::KnownDisk(store.paths()[0]);
+  return !disk.ok() || disk->best.direct;
+}
+
 std::unique_ptr<experts::ExpertStore> MakeStore(
     const formats::ModelFiles& files, const model::WeightIndex& index,
     const experts::ExpertTable& table) {
+  if (files.pack != nullptr) {
+    return std::make_unique<experts::PackStore>(files.pack);
+  }
   std::vector<experts::SourceStore::SourceLayer> layers(table.num_layers());
   for (uint32_t l = 0; l < table.num_layers(); ++l) {
     if (table.layer(l).num_experts != 0) {
@@ -52,9 +73,6 @@ Result<experts::ExpertTable> MakeExpertTable(const model::ModelConfig& config,
 Status PlanTiers(const formats::ModelFiles& files,
                  const model::WeightIndex& index, const EngineOptions& options,
                  const WeightBytes& bytes, LoadedModel& loaded) {
-  const experts::WarmOptions warm = {
-      .max_in_flight = options.tiers.reads_in_flight,
-      .direct = options.tiers.direct_reads};
   MemoryDemand demand = DemandOf(loaded.config, options);
   demand.pinned_bytes = bytes.pinned_bytes;
   demand.all_bytes = bytes.all_bytes;
@@ -62,8 +80,10 @@ Status PlanTiers(const formats::ModelFiles& files,
   demand.floor_bytes = bytes.all_bytes - bytes.pinned_bytes;
   auto table = MakeExpertTable(loaded.config, index);
   std::unique_ptr<experts::ExpertStore> store;
+  experts::WarmOptions warm;
   if (table.ok()) {
     store = MakeStore(files, index, *table);
+    warm.max_in_flight = ReadsInFlight(options.tiers, *store);
     demand.experts_bytes = table->total_bytes();
     demand.floor_bytes = experts::ExpertCache::FloorBytes(*table);
     demand.staging_bytes =
@@ -78,11 +98,12 @@ Status PlanTiers(const formats::ModelFiles& files,
     loaded.plan.cache_bytes = *options.tiers.cache_bytes;
   }
   if (!loaded.plan.tiered) return {};
-  ASSIGN_OR_RETURN(auto engine,
-                   io::OpenUringEngine({.depth = 3 * warm.max_in_flight}));
-  ASSIGN_OR_RETURN(
-      auto fetcher,
-      experts::WarmFetcher::Create(std::move(store), std::move(engine), warm));
+  warm.direct = ReadsDirectly(options.tiers, *store);
+  auto opened = io::OpenReadEngine(
+      {.depth = 3 * warm.max_in_flight, .allow_uring = options.tiers.io_uring});
+  ASSIGN_OR_RETURN(auto fetcher,
+                   experts::WarmFetcher::Create(
+                       std::move(store), std::move(opened.engine), warm));
   ASSIGN_OR_RETURN(loaded.tiers, experts::ExpertTiers::Create(
                                      std::move(*table), std::move(fetcher),
                                      {.budget_bytes = loaded.plan.cache_bytes,
