@@ -6,7 +6,7 @@ set -euo pipefail
 
 build=(cmake ninja-build g++ pkg-config python3 libhwy-dev libhwloc-dev libfmt-dev
   nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev libsimdjson-dev
-  liburing-dev libxxhash-dev libssl-dev libgtest-dev libgmock-dev)
+  liburing-dev libxxhash-dev libcurl4-openssl-dev libssl-dev libgtest-dev libgmock-dev)
 bench=(libbenchmark-dev)
 check=(clang clang-tidy clang-format llvm)
 
