@@ -33,7 +33,7 @@ class ObjectAuthTest : public ::testing::Test {
   void ExpectDenied(const std::string& url, const ObjectSettings& settings,
                     const std::string& reason) {
     const Status status = Read(url, settings);
-    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_EQ(status.code(), Code::kIoError);
     EXPECT_THAT(status.message(), HasSubstr(reason));
     for (const std::string& secret :
          {settings.aws_secret_access_key, settings.azure_key, settings.hf_token,

@@ -78,8 +78,9 @@ class ObjectClient {
 
   // Asks for the object's first byte, and so learns what there is to know.
   // Blocks, while reads in flight go on. Fails with kNotFound; with
-  // kInvalidArgument on a URL, credentials or an address that will not do; with
-  // kUnsupported when the server does not tell the size; kUnavailable.
+  // kInvalidArgument on a URL, a setting or an address that will not do; with
+  // kIoError when the server refuses (401, 403: the message says what to set);
+  // with kUnsupported when it does not tell the size; with kUnavailable.
   Result<ObjectId> Open(const std::string& url);
   // REQUIRES: `object` is from Open of this client. Valid until the next Open.
   const ObjectInfo& Info(ObjectId object) const;

@@ -30,7 +30,7 @@ Judgement JudgeError(const ResponseHead& head) {
     case 401:
     case 403:
     case 407:
-      return Fail(Code::kInvalidArgument, Answered(head));
+      return Fail(Code::kIoError, Answered(head));
     case 404:
     case 410:
       return Fail(Code::kNotFound, Answered(head));

@@ -97,7 +97,7 @@ TEST(RangeAnswerTest, EverythingElseIsNot) {
        Code::kCorrupt, "changed"},
       {Head({"HTTP/1.1 404 x"}), Verdict::kFail, Code::kNotFound, "404"},
       {Head({"HTTP/1.1 403 x", "x-ms-error-code: AuthFailed"}), Verdict::kFail,
-       Code::kInvalidArgument, "403 AuthFailed"},
+       Code::kIoError, "403 AuthFailed"},
       {Head({"HTTP/1.1 503 x"}), Verdict::kRetry, Code::kUnavailable, "503"},
       {Head({"HTTP/1.1 429 x"}), Verdict::kRetry, Code::kUnavailable, "429"},
       {Head({"HTTP/1.1 302 x"}), Verdict::kFail, Code::kIoError, "302"},
