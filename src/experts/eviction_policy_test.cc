@@ -170,7 +170,8 @@ TEST(LfruTest, FrequencyFadesWithAgeForAsLongAsAProcessRuns) {
   for (int i = 0; i < 3; ++i) policy->Use(0);
   // A long time, and just after weights were scaled back, when that of a new
   // use is smallest.
-  for (int step = 0; step < 31 * 500 * 64 + 5; ++step) policy->BeginLayer(0);
+  const int steps = static_cast<int>(31 * 500 * kLfruHalfLife) + 5;
+  for (int step = 0; step < steps; ++step) policy->BeginLayer(0);
   policy->Insert(1);
   EXPECT_EQ(policy->Victim(pins), 0);
 

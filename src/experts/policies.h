@@ -15,7 +15,7 @@ std::unique_ptr<EvictionPolicy> MakeLru(const PolicyShape& shape);
 //   f(t) = sum over its uses at steps t_i of 2^(-(t - t_i) / kLfruHalfLife)
 // goes first; of equals the one used longest ago. Uses before it was last
 // evicted count. A step begins where layers do not ascend.
-inline constexpr double kLfruHalfLife = 64;  // steps
+inline constexpr double kLfruHalfLife = 8;  // steps; docs/simulate.md says why
 std::unique_ptr<EvictionPolicy> MakeLfru(const PolicyShape& shape);
 
 // Experts of layers that this step has passed go first, those used longest ago
