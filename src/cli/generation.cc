@@ -63,9 +63,13 @@ Result<Generation> Generate(
   for (const int32_t token : prompt) sampler.Accept(token);
   TextSink sink(tokenizer, prompt, options, show);
 
+  const auto append = [&](std::span<const int32_t> tokens) {
+    return options.recorder != nullptr ? options.recorder->Append(tokens)
+                                       : engine.Append(tokens);
+  };
   out.speeds.tiers_before = engine.tier_counters();
   const auto start = Clock::now();
-  ASSIGN_OR_RETURN(std::span<float> logits, engine.Append(prompt));
+  ASSIGN_OR_RETURN(std::span<float> logits, append(prompt));
   out.speeds.prompt_tokens = prompt.size();
   out.speeds.prompt_seconds = SecondsSince(start);
   out.speeds.tiers_after_prompt = engine.tier_counters();
@@ -94,7 +98,7 @@ Result<Generation> Generate(
         engine.position() == engine.context_length()) {
       break;
     }
-    ASSIGN_OR_RETURN(logits, engine.Append({&token, 1}));
+    ASSIGN_OR_RETURN(logits, append({&token, 1}));
   }
   sink.Finish();
   out.text = sink.text();

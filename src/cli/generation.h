@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "cli/report.h"
+#include "cli/routing_recorder.h"
 #include "runtime/engine.h"
 #include "runtime/sampler.h"
 #include "tokenizer/tokenizer.h"
@@ -20,6 +21,8 @@ struct GenerationOptions {
   bool ignore_end = false;  // go on past the end-of-text token
   std::vector<std::string> stops;
   runtime::SamplingOptions sampling;
+  // Null: nothing is recorded. REQUIRES: attached to the engine.
+  RoutingRecorder* recorder = nullptr;
 };
 
 struct Generation {

@@ -32,6 +32,7 @@ struct RunOptions {
   bool json = false;
   bool no_report = false;
   std::string trace_file;
+  std::string routing_file;
 };
 
 Status CheckOneSource(const RunOptions& options) {
@@ -123,11 +124,12 @@ Status RunOnce(const RunOptions& options,
   return {};
 }
 
-Status Run(const RunOptions& options) {
-  RETURN_IF_ERROR(CheckOneSource(options));
-  ASSIGN_OR_RETURN(const auto generation,
-                   ResolveGeneration(options.generation));
+// `recorder` may be null.
+Status RunModel(const RunOptions& options, RoutingRecorder* recorder) {
+  ASSIGN_OR_RETURN(auto generation, ResolveGeneration(options.generation));
   ASSIGN_OR_RETURN(auto opened, OpenModel(options.engine));
+  generation.recorder = recorder;
+  if (recorder != nullptr) recorder->Attach(*opened.engine);
   std::unique_ptr<tokenizer::Tokenizer> tokenizer;
   if (options.token_ids.empty()) {
     ASSIGN_OR_RETURN(tokenizer, tokenizer::LoadTokenizer(opened.files));
@@ -156,6 +158,16 @@ Status Run(const RunOptions& options) {
   return RunOnce(options, generation, opened, tokenizer.get());
 }
 
+Status Run(const RunOptions& options) {
+  RETURN_IF_ERROR(CheckOneSource(options));
+  if (options.routing_file.empty()) return RunModel(options, nullptr);
+  // Opened first: who mistypes a folder need not wait for an answer.
+  ASSIGN_OR_RETURN(const auto recorder,
+                   RoutingRecorder::Create(options.routing_file));
+  RETURN_IF_ERROR(RunModel(options, recorder.get()));
+  return recorder->Finish();
+}
+
 }  // namespace
 
 void AddRunCommand(CLI::App& app, Outcome& outcome) {
@@ -177,6 +189,9 @@ void AddRunCommand(CLI::App& app, Outcome& outcome) {
                     "Leave the report of experts out");
   command->add_option("--trace", options->trace_file,
                       "Write what each thread did to this file, for Perfetto");
+  command->add_option("--record-routing", options->routing_file,
+                      "Write which experts each token took to this file, for "
+                      "`muster simulate`");
   command->footer(
       "Text goes to standard output, the report to standard error. Ctrl-C "
       "stops the answer.\n"

@@ -45,6 +45,7 @@ class Engine {
   std::shared_ptr<const LoadedModel> shared_model() const { return model_; }
   size_t num_threads() const { return pool_.num_threads(); }
   size_t context_length() const { return kv_.capacity(); }
+  size_t chunk_tokens() const { return chunk_tokens_; }
   size_t kv_bytes() const { return kv_.size_bytes(); }
 
   // Tokens in the sequence so far.
