@@ -25,6 +25,7 @@ void AddInspectCommand(CLI::App& app, Outcome& outcome);
 void AddTokenizeCommand(CLI::App& app, Outcome& outcome);
 void AddEvalCommand(CLI::App& app, Outcome& outcome);
 void AddBenchCommand(CLI::App& app, Outcome& outcome);
+void AddSimulateCommand(CLI::App& app, Outcome& outcome);
 void AddDoctorCommand(CLI::App& app, Outcome& outcome);
 
 // Prints "muster: message" on stderr and returns the exit code that fits.

@@ -105,6 +105,7 @@ int Main(int argc, char** argv) {
   AddTokenizeCommand(app, outcome);
   AddEvalCommand(app, outcome);
   AddBenchCommand(app, outcome);
+  AddSimulateCommand(app, outcome);
   AddDoctorCommand(app, outcome);
   try {
     app.parse(argc, argv);
