@@ -33,12 +33,12 @@ class Belady final : public EvictionPolicy {
 
   void BeginLayer(uint32_t /*layer*/) override {}
 
-  void Insert(uint32_t expert) override {
+  void Insert(uint32_t expert, uint32_t /*num_tokens*/) override {
     Advance(expert);
     residents_.Insert(expert);
   }
 
-  void Use(uint32_t expert) override {
+  void Use(uint32_t expert, uint32_t /*num_tokens*/) override {
     Advance(expert);
     residents_.Moved(expert);
   }

@@ -23,10 +23,11 @@ class EvictionPolicy {
 
   // The step has come to this layer; the uses that follow belong to it.
   virtual void BeginLayer(uint32_t layer) = 0;
-  // The expert is resident from now on, and is used. REQUIRES: it was not.
-  virtual void Insert(uint32_t expert) = 0;
+  // The expert is resident from now on, and so many tokens of the step use it.
+  // REQUIRES: it was not.
+  virtual void Insert(uint32_t expert, uint32_t num_tokens) = 0;
   // It is used again. REQUIRES: it is resident.
-  virtual void Use(uint32_t expert) = 0;
+  virtual void Use(uint32_t expert, uint32_t num_tokens) = 0;
   // It is resident no more, whoever decided so. REQUIRES: it was.
   virtual void Remove(uint32_t expert) = 0;
   // The resident expert to give up first among those that nobody holds;

@@ -121,9 +121,9 @@ TEST_P(PolicyTest, PicksTheSameVictimsAsAPlainSearchOverAllUses) {
       }
       history.uses[expert].push_back({history.step, ++history.num_uses});
       if (hit) {
-        policy->Use(expert);
+        policy->Use(expert, 1);
       } else {
-        policy->Insert(expert);
+        policy->Insert(expert, 1);
         history.resident[expert] = true;
         ++num_resident;
       }
@@ -135,7 +135,7 @@ TEST_P(PolicyTest, PicksTheSameVictimsAsAPlainSearchOverAllUses) {
 TEST_P(PolicyTest, PinnedExpertsSurvive) {
   const auto policy = Make(GetParam());
   std::vector<uint32_t> pins(kExperts);
-  for (uint32_t e = 0; e < 5; ++e) policy->Insert(e);
+  for (uint32_t e = 0; e < 5; ++e) policy->Insert(e, 1);
   pins[0] = pins[1] = pins[2] = pins[4] = 1;
 
   EXPECT_EQ(policy->Victim(pins), 3);
@@ -147,7 +147,7 @@ TEST_P(PolicyTest, NothingIsLeftWhenAllAreRemoved) {
   const auto policy = Make(GetParam());
   const std::vector<uint32_t> pins(kExperts);
   EXPECT_EQ(policy->Victim(pins), kNoExpert);
-  for (uint32_t e = 0; e < kExperts; ++e) policy->Insert(e);
+  for (uint32_t e = 0; e < kExperts; ++e) policy->Insert(e, 1);
   for (uint32_t e = 0; e < kExperts; ++e) policy->Remove(e * 5 % kExperts);
 
   EXPECT_EQ(policy->Victim(pins), kNoExpert);
@@ -156,9 +156,9 @@ TEST_P(PolicyTest, NothingIsLeftWhenAllAreRemoved) {
 TEST(LfruTest, AFrequentExpertOutlivesOneUsedOnceSince) {
   const auto policy = Make("lfru");
   const std::vector<uint32_t> pins(kExperts);
-  policy->Insert(0);
-  for (int i = 0; i < 3; ++i) policy->Use(0);
-  policy->Insert(1);
+  policy->Insert(0, 1);
+  for (int i = 0; i < 3; ++i) policy->Use(0, 1);
+  policy->Insert(1, 1);
 
   EXPECT_EQ(policy->Victim(pins), 1);
 }
@@ -166,25 +166,25 @@ TEST(LfruTest, AFrequentExpertOutlivesOneUsedOnceSince) {
 TEST(LfruTest, FrequencyFadesWithAgeForAsLongAsAProcessRuns) {
   const auto policy = Make("lfru");
   const std::vector<uint32_t> pins(kExperts);
-  policy->Insert(0);
-  for (int i = 0; i < 3; ++i) policy->Use(0);
+  policy->Insert(0, 1);
+  for (int i = 0; i < 3; ++i) policy->Use(0, 1);
   // A long time, and just after weights were scaled back, when that of a new
   // use is smallest.
   const int steps = static_cast<int>(31 * 500 * kLfruHalfLife) + 5;
   for (int step = 0; step < steps; ++step) policy->BeginLayer(0);
-  policy->Insert(1);
+  policy->Insert(1, 1);
   EXPECT_EQ(policy->Victim(pins), 0);
 
-  for (int i = 0; i < 3; ++i) policy->Use(0);
+  for (int i = 0; i < 3; ++i) policy->Use(0, 1);
   EXPECT_EQ(policy->Victim(pins), 1);
 }
 
 TEST(LeastStaleTest, ALayerThatIsPassedGivesWayBeforeOneToCome) {
   const auto policy = Make("least-stale");
   const std::vector<uint32_t> pins(kExperts);
-  policy->Insert(3 * kPerLayer);
+  policy->Insert(3 * kPerLayer, 1);
   policy->BeginLayer(0);
-  policy->Insert(0);
+  policy->Insert(0, 1);
   EXPECT_EQ(policy->Victim(pins), 3 * kPerLayer);
 
   policy->BeginLayer(1);

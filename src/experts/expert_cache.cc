@@ -113,10 +113,10 @@ void ExpertCache::BeginLayer(uint32_t layer) {
   for (SizeClass& c : classes_) c.policy->BeginLayer(layer);
 }
 
-bool ExpertCache::Pin(uint32_t expert) {
+bool ExpertCache::Pin(uint32_t expert, uint32_t num_tokens) {
   if (entries_[expert].state != State::kResident) return false;
   ++pins_[expert];
-  ClassOf(expert).policy->Use(expert);
+  ClassOf(expert).policy->Use(expert, num_tokens);
   return true;
 }
 
@@ -140,10 +140,10 @@ bool ExpertCache::Reserve(uint32_t expert) {
   return true;
 }
 
-void ExpertCache::Publish(uint32_t expert) {
+void ExpertCache::Publish(uint32_t expert, uint32_t num_tokens) {
   CHECK(entries_[expert].state == State::kLoading);
   entries_[expert].state = State::kResident;
-  ClassOf(expert).policy->Insert(expert);
+  ClassOf(expert).policy->Insert(expert, num_tokens);
   resident_bytes_ += table_.SizeBytes(expert);
   ++num_resident_;
 }

@@ -48,8 +48,8 @@ class ExpertCache {
   // The step has come to this layer.
   void BeginLayer(uint32_t layer);
 
-  // Pins the expert and counts a use where it is resident; else false.
-  bool Pin(uint32_t expert);
+  // Pins the expert where it is resident, for so many tokens; else false.
+  bool Pin(uint32_t expert, uint32_t num_tokens);
   // REQUIRES: a pin of it is held.
   void Unpin(uint32_t expert);
 
@@ -57,8 +57,9 @@ class ExpertCache {
   // then, and pinned. False when all room is pinned: nothing has changed.
   // REQUIRES: absent.
   bool Reserve(uint32_t expert);
-  // Its bytes are in place and verified. It stays pinned. REQUIRES: loading.
-  void Publish(uint32_t expert);
+  // Its bytes are in place and verified, for so many tokens; 0: nobody wants it
+  // yet. It stays pinned. REQUIRES: loading.
+  void Publish(uint32_t expert, uint32_t num_tokens);
   // They are not, and will not be. REQUIRES: loading.
   void Abandon(uint32_t expert);
 

@@ -35,7 +35,7 @@ std::unique_ptr<ExpertCache> MakeCache(const ExpertTable& table,
 void Load(ExpertCache& cache, uint32_t expert) {
   ASSERT_TRUE(cache.Reserve(expert));
   std::memset(cache.slot(expert), static_cast<int>(expert), kSmall);
-  cache.Publish(expert);
+  cache.Publish(expert, 1);
   cache.Unpin(expert);
 }
 
@@ -53,7 +53,7 @@ TEST(ExpertCacheTest, LeastRecentlyUsedMakesRoom) {
   const ExpertTable table = FlatTable();
   auto cache = MakeCache(table, 3 * kSmall);
   for (const uint32_t expert : {0, 1, 2}) Load(*cache, expert);
-  ASSERT_TRUE(cache->Pin(0));
+  ASSERT_TRUE(cache->Pin(0, 1));
   cache->Unpin(0);
   Load(*cache, 3);
   EXPECT_EQ(cache->state(1), ExpertCache::State::kAbsent);
@@ -66,7 +66,7 @@ TEST(ExpertCacheTest, PinnedAndLoadingExpertsKeepTheirSlots) {
   const ExpertTable table = FlatTable();
   auto cache = MakeCache(table, 2 * kSmall);
   Load(*cache, 0);
-  ASSERT_TRUE(cache->Pin(0));
+  ASSERT_TRUE(cache->Pin(0, 1));
   ASSERT_TRUE(cache->Reserve(1));  // loading
   EXPECT_FALSE(cache->Reserve(2));
   EXPECT_EQ(cache->state(2), ExpertCache::State::kAbsent);

@@ -36,11 +36,13 @@ ExpertTiers::~ExpertTiers() {
   fetcher_.reset();  // reads into the cache's slots end first
 }
 
-void ExpertTiers::Begin(uint32_t layer, std::span<const uint32_t> ids) {
+void ExpertTiers::Begin(uint32_t layer, std::span<const uint32_t> ids,
+                        std::span<const uint32_t> num_tokens) {
   End();
   layer_ = layer;
   handed_out_first_ = false;
   ids_.assign(ids.begin(), ids.end());
+  num_tokens_.assign(num_tokens.begin(), num_tokens.end());
   guesses_.clear();
   guessed_bytes_ = 0;
   cache_->BeginLayer(layer);
@@ -48,7 +50,7 @@ void ExpertTiers::Begin(uint32_t layer, std::span<const uint32_t> ids) {
   for (uint32_t position = 0; position < ids.size(); ++position) {
     const uint32_t expert = table_.Number({layer, ids[position]});
     TakeGuess(expert);
-    if (cache_->Pin(expert)) {
+    if (cache_->Pin(expert, num_tokens[position])) {
       ++counters_.hits;
       handed_out_.push_back(position);
       continue;
@@ -174,18 +176,19 @@ Result<std::span<const uint32_t>> ExpertTiers::Next(ThreadPool& pool) {
 Status ExpertTiers::TakeIn(const Fetched& fetched) {
   if (!fetched.status.ok()) return HandleFailure(fetched);
   const uint32_t expert = fetched.expert;
-  cache_->Publish(expert);
+  const uint32_t position = position_of_[expert];
+  cache_->Publish(expert, position == kUnwanted ? 0 : num_tokens_[position]);
   const ExpertLayout& layout = table_.LayoutOf(expert);
   const std::byte* slot = cache_->slot(expert);
   weights_[expert] = {.gate = layout.gate.ViewIn(slot),
                       .up = layout.up.ViewIn(slot),
                       .down = layout.down.ViewIn(slot)};
   ++counters_.fetched_experts;
-  if (position_of_[expert] == kUnwanted) {
+  if (position == kUnwanted) {
     cache_->Unpin(expert);
     return {};
   }
-  handed_out_.push_back(position_of_[expert]);
+  handed_out_.push_back(position);
   position_of_[expert] = kUnwanted;
   --num_awaited_;
   return {};

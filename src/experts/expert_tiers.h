@@ -31,8 +31,9 @@ class ExpertTiers {
 
   // A layer's turn: the step needs these experts of it. Reads of those that are
   // not in memory start at once, as far as there is room. Ends the turn before.
-  //   ids: ascending, distinct
-  void Begin(uint32_t layer, std::span<const uint32_t> ids);
+  //   ids: ascending, distinct;   num_tokens: that use each of them
+  void Begin(uint32_t layer, std::span<const uint32_t> ids,
+             std::span<const uint32_t> num_tokens);
 
   // After Begin: whether all of these experts, or any, were in memory.
   bool AllInMemory() const { return handed_out_.size() == ids_.size(); }
@@ -96,6 +97,7 @@ class ExpertTiers {
   uint32_t layer_ = 0;
   bool handed_out_first_ = false;
   std::vector<uint32_t> handed_out_;   // positions
+  std::vector<uint32_t> num_tokens_;   // by position
   std::vector<uint32_t> ids_;          // the layer's experts, by position
   std::vector<uint32_t> missing_;      // experts whose read has not begun
   std::vector<uint32_t> position_of_;  // [experts], kUnwanted: not waited for

@@ -79,8 +79,11 @@ class ExpertTiersTest : public testing::Test {
     tiers_ = std::move(tiers).value();
   }
   // Runs a turn; each expert handed out must hold its own bytes.
+  void Begin(uint32_t layer, const std::vector<uint32_t>& ids) {
+    tiers_->Begin(layer, ids, std::vector<uint32_t>(ids.size(), 1));
+  }
   Status Turn(uint32_t layer, const std::vector<uint32_t>& ids) {
-    tiers_->Begin(layer, ids);
+    Begin(layer, ids);
     std::vector<uint32_t> seen;
     while (true) {
       ASSIGN_OR_RETURN(const auto positions, tiers_->Next(pool_));
@@ -115,7 +118,7 @@ TEST_F(ExpertTiersTest, MissesAreFetchedOnceAndHitAfterwards) {
 TEST_F(ExpertTiersTest, HandsOutWhatIsThereBeforeItWaits) {
   Open(4);
   ASSERT_TRUE(Turn(0, {3}).ok());
-  tiers_->Begin(0, std::vector<uint32_t>{1, 3});
+  Begin(0, std::vector<uint32_t>{1, 3});
   EXPECT_TRUE(tiers_->AnyInMemory());
   EXPECT_FALSE(tiers_->AllInMemory());
   EXPECT_THAT(*tiers_->Next(pool_), ElementsAre(1));
@@ -169,7 +172,7 @@ TEST_F(ExpertTiersTest, AnExpertThatCannotBeHadFailsItsStepAloneAndIsNamed) {
 
 TEST_F(ExpertTiersTest, AReadThatAnEarlierStepLeftBehindIsJoined) {
   Open(6);
-  tiers_->Begin(0, std::vector<uint32_t>{0, 1});  // and nobody takes them
+  Begin(0, std::vector<uint32_t>{0, 1});  // and nobody takes them
   ASSERT_TRUE(Turn(0, {1}).ok());
   EXPECT_EQ(tiers_->counters().joined, 1u);
   EXPECT_EQ(script_.num_starts, 2u);
@@ -178,7 +181,7 @@ TEST_F(ExpertTiersTest, AReadThatAnEarlierStepLeftBehindIsJoined) {
 TEST_F(ExpertTiersTest, GuessesAreReadBehindWhatIsNeeded) {
   script_.max_in_flight = 2;
   Open(12);
-  tiers_->Begin(0, std::vector<uint32_t>{0, 1, 2});
+  Begin(0, std::vector<uint32_t>{0, 1, 2});
   tiers_->Guess(1, std::vector<uint32_t>{5, 4, 3, 2});
   size_t given = 0;
   while (given < 3) given += tiers_->Next(pool_)->size();
@@ -194,7 +197,7 @@ TEST_F(ExpertTiersTest, GuessesAreReadBehindWhatIsNeeded) {
 TEST_F(ExpertTiersTest, GuessesTakeAtMostAQuarterOfTheCache) {
   script_.max_in_flight = 12;
   Open(8);
-  tiers_->Begin(0, std::vector<uint32_t>{0});
+  Begin(0, std::vector<uint32_t>{0});
   tiers_->Guess(1, std::vector<uint32_t>{0, 1, 2, 3, 4, 5});
   while (!tiers_->Next(pool_)->empty()) {
   }
@@ -205,7 +208,7 @@ TEST_F(ExpertTiersTest, GuessesTakeAtMostAQuarterOfTheCache) {
 TEST_F(ExpertTiersTest, AGuessThatFailsHarmsNobody) {
   Open(8);
   script_.failures[tiers_->table().Number({1, 0})] = 1;
-  tiers_->Begin(0, std::vector<uint32_t>{0});
+  Begin(0, std::vector<uint32_t>{0});
   tiers_->Guess(1, std::vector<uint32_t>{0});
   while (!tiers_->Next(pool_)->empty()) {
   }

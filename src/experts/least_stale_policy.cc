@@ -16,14 +16,14 @@ class LeastStale final : public EvictionPolicy {
 
   void BeginLayer(uint32_t layer) override { layer_ = layer; }
 
-  void Insert(uint32_t expert) override {
+  void Insert(uint32_t expert, uint32_t /*num_tokens*/) override {
     residents_.Append(layer_of_[expert], expert);
     last_use_[expert] = ++num_uses_;
   }
 
-  void Use(uint32_t expert) override {
+  void Use(uint32_t expert, uint32_t num_tokens) override {
     residents_.Remove(expert);
-    Insert(expert);
+    Insert(expert, num_tokens);
   }
 
   void Remove(uint32_t expert) override { residents_.Remove(expert); }

@@ -37,13 +37,13 @@ class Lfru final : public EvictionPolicy {
     layer_ = layer;
   }
 
-  void Insert(uint32_t expert) override {
-    Count(expert);
+  void Insert(uint32_t expert, uint32_t num_tokens) override {
+    Count(expert, num_tokens);
     residents_.Insert(expert);
   }
 
-  void Use(uint32_t expert) override {
-    Count(expert);
+  void Use(uint32_t expert, uint32_t num_tokens) override {
+    Count(expert, num_tokens);
     residents_.Moved(expert);
   }
 
@@ -61,8 +61,8 @@ class Lfru final : public EvictionPolicy {
     for (History& history : history_) history.score *= 0x1p-500;
   }
 
-  void Count(uint32_t expert) {
-    history_[expert].score += weight_;
+  void Count(uint32_t expert, uint32_t num_tokens) {
+    history_[expert].score += weight_ * num_tokens;
     history_[expert].last_use = ++num_uses_;
   }
 

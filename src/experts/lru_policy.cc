@@ -9,10 +9,12 @@ class Lru final : public EvictionPolicy {
   explicit Lru(const PolicyShape& shape) : residents_(1, shape.num_experts) {}
 
   void BeginLayer(uint32_t /*layer*/) override {}
-  void Insert(uint32_t expert) override { residents_.Append(0, expert); }
+  void Insert(uint32_t expert, uint32_t /*num_tokens*/) override {
+    residents_.Append(0, expert);
+  }
   void Remove(uint32_t expert) override { residents_.Remove(expert); }
 
-  void Use(uint32_t expert) override {
+  void Use(uint32_t expert, uint32_t /*num_tokens*/) override {
     residents_.Remove(expert);
     residents_.Append(0, expert);
   }

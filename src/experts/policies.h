@@ -12,7 +12,8 @@ namespace muster::experts {
 std::unique_ptr<EvictionPolicy> MakeLru(const PolicyShape& shape);
 
 // The one with the lowest fading frequency
-//   f(t) = sum over its uses at steps t_i of 2^(-(t - t_i) / kLfruHalfLife)
+//   f(t) = sum over its uses at steps t_i of
+//          tokens of the step that used it * 2^(-(t - t_i) / kLfruHalfLife)
 // goes first; of equals the one used longest ago. Uses before it was last
 // evicted count. A step begins where layers do not ascend.
 inline constexpr double kLfruHalfLife = 8;  // steps; docs/simulate.md says why

@@ -17,12 +17,14 @@ void AddEvent(uint32_t layer, Replay& replay) {
 void AddPrefill(const RoutingTrace& trace, std::span<const uint32_t> first,
                 Replay& replay) {
   for (uint32_t layer = 0; layer < replay.num_layers; ++layer) {
-    std::vector<bool> wanted(replay.num_experts[layer]);
+    std::vector<uint32_t> tokens(replay.num_experts[layer]);
     for (size_t t = 0; t < replay.num_prefill_tokens; ++t) {
-      for (const uint32_t id : trace.Experts(t, layer)) wanted[id] = true;
+      for (const uint32_t id : trace.Experts(t, layer)) ++tokens[id];
     }
-    for (uint32_t id = 0; id < wanted.size(); ++id) {
-      if (wanted[id]) replay.experts.push_back(first[layer] + id);
+    for (uint32_t id = 0; id < tokens.size(); ++id) {
+      if (tokens[id] == 0) continue;
+      replay.experts.push_back(first[layer] + id);
+      replay.tokens.push_back(tokens[id]);
     }
     AddEvent(layer, replay);
   }
@@ -49,6 +51,7 @@ Replay MakeReplay(const RoutingTrace& trace, size_t prefill_tokens) {
     for (uint32_t layer = 0; layer < replay.num_layers; ++layer) {
       for (const uint32_t id : trace.Experts(t, layer)) {
         replay.experts.push_back(first[layer] + id);
+        replay.tokens.push_back(1);
       }
       AddEvent(layer, replay);
     }

@@ -28,6 +28,7 @@ struct Replay {
   std::vector<uint32_t> layer_of;     // [experts in all]
   std::vector<ReplayEvent> events;
   std::vector<uint32_t> experts;  // numbered over all layers
+  std::vector<uint32_t> tokens;   // how many of the event's use each of them
   // The first event of each token behind the prefill, and the end.
   std::vector<size_t> token_events;  // [decoded tokens + 1]
 

@@ -24,34 +24,36 @@ class SimulatedCache {
         is_resident_(replay.num_experts_in_all()),
         pins_(replay.num_experts_in_all()) {}
 
-  // Returns the misses.
-  size_t RunDecode(uint32_t layer, std::span<const uint32_t> experts) {
+  // Returns the misses.   tokens: that use each expert
+  size_t RunDecode(uint32_t layer, std::span<const uint32_t> experts,
+                   std::span<const uint32_t> tokens) {
     for (const uint32_t expert : experts) pins_[expert] = 1;
-    const size_t misses = RunPrefill(layer, experts);
+    const size_t misses = RunPrefill(layer, experts, tokens);
     for (const uint32_t expert : experts) pins_[expert] = 0;
     return misses;
   }
 
   // The same, and nothing is held.
-  size_t RunPrefill(uint32_t layer, std::span<const uint32_t> experts) {
+  size_t RunPrefill(uint32_t layer, std::span<const uint32_t> experts,
+                    std::span<const uint32_t> tokens) {
     policy_.BeginLayer(layer);
     missing_.clear();
-    for (const uint32_t expert : experts) {
-      if (is_resident_[expert]) {
-        policy_.Use(expert);
+    for (size_t i = 0; i < experts.size(); ++i) {
+      if (is_resident_[experts[i]]) {
+        policy_.Use(experts[i], tokens[i]);
       } else {
-        missing_.push_back(expert);
+        missing_.push_back(i);
       }
     }
-    for (const uint32_t expert : missing_) Insert(expert);
+    for (const size_t i : missing_) Insert(experts[i], tokens[i]);
     return missing_.size();
   }
 
  private:
-  void Insert(uint32_t expert) {
+  void Insert(uint32_t expert, uint32_t num_tokens) {
     const uint64_t needed = RoomOf(expert);
     while (taken_ + needed > room_.capacity) Evict();
-    policy_.Insert(expert);
+    policy_.Insert(expert, num_tokens);
     is_resident_[expert] = 1;
     taken_ += needed;
   }
@@ -73,7 +75,7 @@ class SimulatedCache {
   const CacheRoom room_;
   std::vector<uint8_t> is_resident_;  // [num_experts]
   std::vector<uint32_t> pins_;        // [num_experts]
-  std::vector<uint32_t> missing_;     // of the event at hand
+  std::vector<size_t> missing_;       // positions in the event
   uint64_t taken_ = 0;
 };
 
@@ -118,11 +120,12 @@ Simulation Simulate(const Replay& replay, EvictionPolicy& policy,
                     .prefill_misses = std::vector<uint64_t>(replay.num_layers)};
   out.misses.resize(replay.num_decoded_tokens() * replay.num_layers);
   SimulatedCache cache(replay, policy, room);
-  const auto experts_of = [&](size_t i) {
+  const auto part_of = [&](const std::vector<uint32_t>& all, size_t i) {
     const size_t begin = i == 0 ? 0 : replay.events[i - 1].end;
-    return std::span(replay.experts)
-        .subspan(begin, replay.events[i].end - begin);
+    return std::span(all).subspan(begin, replay.events[i].end - begin);
   };
+  const auto experts_of = [&](size_t i) { return part_of(replay.experts, i); };
+  const auto tokens_of = [&](size_t i) { return part_of(replay.tokens, i); };
   const auto add = [](size_t uses, size_t misses, HitCount& count) {
     count.hits += uses - misses;
     count.misses += misses;
@@ -130,7 +133,7 @@ Simulation Simulate(const Replay& replay, EvictionPolicy& policy,
   for (size_t i = 0; i < replay.num_prefill_events; ++i) {
     const uint32_t layer = replay.events[i].layer;
     const auto experts = experts_of(i);
-    const size_t misses = cache.RunPrefill(layer, experts);
+    const size_t misses = cache.RunPrefill(layer, experts, tokens_of(i));
     add(experts.size(), misses, out.prefill);
     out.prefill_misses[layer] += misses;
   }
@@ -139,7 +142,7 @@ Simulation Simulate(const Replay& replay, EvictionPolicy& policy,
          ++i) {
       const uint32_t layer = replay.events[i].layer;
       const auto experts = experts_of(i);
-      const size_t misses = cache.RunDecode(layer, experts);
+      const size_t misses = cache.RunDecode(layer, experts, tokens_of(i));
       add(experts.size(), misses, out.decode);
       add(experts.size(), misses, out.layers[layer]);
       out.misses[t * replay.num_layers + layer] = static_cast<uint32_t>(misses);

@@ -121,7 +121,12 @@ void ExpertStep::GroupPairs() {
 Status ExpertStep::RunTieredExperts(PhaseClock& clock) {
   experts::ExpertTiers& tiers = *model_.tiers;
   const size_t num_groups = groups_.expert_ids.size();
-  tiers.Begin(static_cast<uint32_t>(turn_.layer), groups_.expert_ids);
+  group_sizes_.resize(num_groups);
+  for (size_t g = 0; g < num_groups; ++g) {
+    group_sizes_[g] = static_cast<uint32_t>(TokensOf(g).size());
+  }
+  tiers.Begin(static_cast<uint32_t>(turn_.layer), groups_.expert_ids,
+              group_sizes_);
   GuessNextLayer();
   if (turn_.num_rows == 1 && tiers.AllInMemory()) {
     ASSIGN_OR_RETURN(const auto all, tiers.Next(pool_));

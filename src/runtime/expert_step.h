@@ -108,6 +108,7 @@ class ExpertStep {
   std::vector<uint32_t> numbers_;   // 0, 1, 2, ...
   routing::Routing routing_;
   routing::ExpertGroups groups_;
+  std::vector<uint32_t> group_sizes_;   // [groups], tokens of each
   std::vector<uint32_t> pair_of_slot_;  // [rows, top_k] -> row of expert_out_
   std::vector<float> router_logits_;    // [rows, num_experts]
   NextExperts next_experts_;
