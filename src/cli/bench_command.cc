@@ -1,6 +1,8 @@
 // muster bench: how fast a model is here.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <memory>
 
 #include "cli/bench/measure.h"
@@ -28,10 +30,15 @@ Result<BenchPlan> PlanFor(const BenchFlags& flags) {
 }
 
 // The weights, without an engine: each measurement makes its own.
-Result<OpenedModel> OpenWeights(const BenchFlags& flags) {
+// What they may take of the memory depends on the longest context.
+Result<OpenedModel> OpenWeights(const BenchFlags& flags,
+                                size_t context_length) {
   EngineFlags engine = flags.engine;
   engine.num_threads = flags.num_threads.front();
-  engine.context_length = 1;
+  engine.context_length = context_length;
+  engine.chunk_tokens =
+      *std::max_element(flags.chunks.begin(), flags.chunks.end());
+  engine.kv_type = flags.kv_types.front();
   return OpenModel(engine);
 }
 
@@ -87,7 +94,7 @@ void Print(const BenchFlags& flags, const BenchSubject& subject,
 
 // The other mode: nothing that was asked for is measured.
 Status RunTune(const BenchFlags& flags) {
-  ASSIGN_OR_RETURN(const OpenedModel opened, OpenWeights(flags));
+  ASSIGN_OR_RETURN(const OpenedModel opened, OpenWeights(flags, 1));
   const auto model = opened.engine->shared_model();
   ASSIGN_OR_RETURN(const TuneResult result, Tune(model, flags.repetitions));
   RETURN_IF_ERROR(SaveTuning(result.best));
@@ -106,7 +113,8 @@ Status RunTune(const BenchFlags& flags) {
 Status Run(const BenchFlags& flags) {
   if (flags.tune) return RunTune(flags);
   ASSIGN_OR_RETURN(const BenchPlan plan, PlanFor(flags));
-  ASSIGN_OR_RETURN(const OpenedModel opened, OpenWeights(flags));
+  ASSIGN_OR_RETURN(const OpenedModel opened,
+                   OpenWeights(flags, plan.context_length()));
   const auto model = opened.engine->shared_model();
   ASSIGN_OR_RETURN(const auto measurements, MeasureWithBar(flags, plan, model));
   Print(flags, SubjectOf(opened, *model), measurements);

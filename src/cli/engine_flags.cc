@@ -17,6 +17,16 @@ void AddModelFlags(CLI::App& command, EngineFlags& flags) {
                      "demo model");
   command.add_option("--isa", flags.isa,
                      "Force an instruction set: avx2, avx512, avx512vnni");
+  command.add_option(
+      "--ram", flags.ram,
+      "Memory that the process may take, such as 8G: experts that do not fit "
+      "are read when a token calls them; default: what it may use");
+  command
+      .add_option("--eviction", flags.eviction,
+                  "Which expert makes room for another: lru, lfru or "
+                  "least-stale")
+      ->check(CLI::IsMember({"lru", "lfru", "least-stale"}))
+      ->capture_default_str();
   command.add_flag("--no-tuning", flags.no_tuning,
                    "Leave aside what `muster bench --tune` found");
   command.add_flag("-q,--quiet", flags.quiet, "Print nothing but the result");
@@ -46,16 +56,6 @@ void AddEngineFlags(CLI::App& command, EngineFlags& flags) {
       .add_option("--kv", flags.kv_type,
                   "How keys and values are kept: f32, f16 or q8")
       ->check(CLI::IsMember(kKvNames))
-      ->capture_default_str();
-  command.add_option(
-      "--ram", flags.ram,
-      "Memory that the process may take, such as 8G: experts that do not fit "
-      "are read when a token calls them; default: what it may use");
-  command
-      .add_option("--eviction", flags.eviction,
-                  "Which expert makes room for another: lru, lfru or "
-                  "least-stale")
-      ->check(CLI::IsMember({"lru", "lfru", "least-stale"}))
       ->capture_default_str();
 }
 

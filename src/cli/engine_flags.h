@@ -28,8 +28,8 @@ struct EngineFlags {
 
 void AddEngineFlags(CLI::App& command, EngineFlags& flags);
 
-// Of these, only the model, --isa, --no-tuning and --quiet: for a command that
-// takes the others as lists.
+// Of these, only the model, --ram, --eviction, --isa, --no-tuning and --quiet:
+// for a command that takes the others as lists.
 void AddModelFlags(CLI::App& command, EngineFlags& flags);
 
 // The names that --kv takes.

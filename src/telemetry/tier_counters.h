@@ -42,6 +42,11 @@ struct TierCounters {
     return d;
   }
 
+  void Add(const TierCounters& more) {
+    TierCounters negative = TierCounters{}.Since(more);
+    *this = Since(negative);
+  }
+
   double hit_rate() const {
     return queries == 0
                ? 0

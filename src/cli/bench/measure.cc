@@ -16,12 +16,13 @@ uint64_t Scramble(uint64_t x) {
   return x ^ (x >> 33);
 }
 
-std::vector<int32_t> BenchTokens(const Engine& engine, size_t begin,
-                                 size_t end) {
+std::vector<int32_t> BenchTokens(const Engine& engine, size_t begin, size_t end,
+                                 size_t series) {
   std::vector<int32_t> tokens;
   tokens.reserve(end - begin);
   for (size_t position = begin; position < end; ++position) {
-    tokens.push_back(BenchToken(position, engine.model().config.vocab_size));
+    tokens.push_back(
+        BenchToken(position, series, engine.model().config.vocab_size));
   }
   return tokens;
 }
@@ -41,8 +42,10 @@ Status MeasureDepth(Engine& engine, const BenchPlan& plan, size_t depth,
   for (size_t repetition = 0; repetition < plan.repetitions; ++repetition) {
     for (Measurement& line : lines) {
       if (plan.phase_times) engine.KeepPhaseTimes(&line.phase_seconds);
+      const telemetry::TierCounters before = engine.tier_counters();
       ASSIGN_OR_RETURN(const double seconds,
-                       TimeTest(engine, depth, line.test));
+                       TimeTest(engine, depth, line.test, repetition));
+      line.tiers.Add(engine.tier_counters().Since(before));
       line.seconds.push_back(seconds);
       done_tokens += line.test.num_tokens;
     }
@@ -62,8 +65,9 @@ std::vector<double> Measurement::tokens_per_second() const {
   return speeds;
 }
 
-int32_t BenchToken(size_t position, size_t vocab_size) {
-  return static_cast<int32_t>(Scramble(position + 1) % vocab_size);
+int32_t BenchToken(size_t position, size_t series, size_t vocab_size) {
+  return static_cast<int32_t>(Scramble(position + 1 + (series << 32)) %
+                              vocab_size);
 }
 
 Status FillContext(Engine& engine, size_t depth,
@@ -73,16 +77,17 @@ Status FillContext(Engine& engine, size_t depth,
   while (engine.position() < depth) {
     const size_t begin = engine.position();
     const size_t end = std::min(depth, begin + kPiece);
-    RETURN_IF_ERROR(engine.Append(BenchTokens(engine, begin, end)).status());
+    RETURN_IF_ERROR(engine.Append(BenchTokens(engine, begin, end, 0)).status());
     done_tokens += end - begin;
   }
   return {};
 }
 
-Result<double> TimeTest(Engine& engine, size_t depth, const BenchTest& test) {
+Result<double> TimeTest(Engine& engine, size_t depth, const BenchTest& test,
+                        size_t series) {
   engine.Rewind(depth);
   const std::vector<int32_t> tokens =
-      BenchTokens(engine, depth, depth + test.num_tokens);
+      BenchTokens(engine, depth, depth + test.num_tokens, series);
   const size_t tokens_a_call =
       test.kind == TestKind::kPrompt ? test.num_tokens : 1;
   const auto start = std::chrono::steady_clock::now();

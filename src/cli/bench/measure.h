@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "cli/bench/plan.h"
 #include "runtime/engine.h"
+#include "telemetry/tier_counters.h"
 
 namespace muster::cli {
 
@@ -25,14 +26,17 @@ struct Measurement {
   std::vector<double> seconds;  // of each repetition, in order
   // Of all repetitions together, where the plan asks for it; else zeros.
   runtime::PhaseTimes phase_seconds = {};
+  // Of all repetitions together; zeros when all experts are in memory.
+  telemetry::TierCounters tiers = {};
 
   std::vector<double> tokens_per_second() const;
 };
 
-// The token at each position: pseudo-random, the same in every run. A test that
-// runs again writes into the cache what was there before.
+// The token at each position: pseudo-random, the same in every run of the
+// program. Each repetition takes a series of its own: other tokens call other
+// experts, and a cache of experts does not know them yet.
 // REQUIRES: vocab_size >= 1.
-int32_t BenchToken(size_t position, size_t vocab_size);
+int32_t BenchToken(size_t position, size_t series, size_t vocab_size);
 
 // Leaves exactly `depth` tokens in the engine's context. `done_tokens` grows by
 // those that had to run.
@@ -42,7 +46,7 @@ Status FillContext(runtime::Engine& engine, size_t depth,
 // Seconds that one run of `test` takes behind the first `depth` tokens.
 // REQUIRES: engine.position() >= depth.
 Result<double> TimeTest(runtime::Engine& engine, size_t depth,
-                        const BenchTest& test);
+                        const BenchTest& test, size_t series);
 
 // Runs the whole plan on `model`. `done_tokens` grows as tokens run; `finished`
 // gets each measurement as soon as it has all its repetitions.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "base/machine.h"
 #include "base/units.h"
 #include "cli/bench/samples.h"
@@ -27,6 +29,27 @@ std::string Row(const Measurement& m) {
       m.engine.chunk_tokens, speed.median, speed.least, speed.most);
 }
 
+double TotalSeconds(const Measurement& m) {
+  return std::accumulate(m.seconds.begin(), m.seconds.end(), 0.0);
+}
+
+double ReadBytesPerToken(const Measurement& m) {
+  return static_cast<double>(m.tiers.fetched_bytes) /
+         static_cast<double>(m.test.num_tokens * m.seconds.size());
+}
+
+std::string TierRow(const Measurement& m) {
+  return fmt::format(
+      "{} behind {}: {:.1f} % of experts in memory, {} read a token, at {}/s; "
+      "waited {:.0f} %, unpacked {:.0f} % of the time\n",
+      m.test.name(), m.depth, 100 * m.tiers.hit_rate(),
+      FormatBytes(static_cast<uint64_t>(ReadBytesPerToken(m))),
+      FormatBytes(static_cast<uint64_t>(
+          static_cast<double>(m.tiers.fetched_bytes) / TotalSeconds(m))),
+      100 * m.tiers.stall_seconds / TotalSeconds(m),
+      100 * m.tiers.unpack_seconds / TotalSeconds(m));
+}
+
 ordered_json ToJson(const Measurement& m) {
   const Spread speed = SpreadOf(m.tokens_per_second());
   return {{"test", m.test.name()},
@@ -41,6 +64,9 @@ ordered_json ToJson(const Measurement& m) {
             {"least", speed.least},
             {"most", speed.most},
             {"samples", m.tokens_per_second()}}},
+          {"expert_hit_rate", m.tiers.hit_rate()},
+          {"expert_bytes_per_token", ReadBytesPerToken(m)},
+          {"stall_seconds", m.tiers.stall_seconds},
           {"seconds", m.seconds}};
 }
 
@@ -68,6 +94,11 @@ std::string BenchTable(const BenchSubject& subject,
       "|:---------|-------:|--------:|:----|------:|-----------:|-----------:|"
       "-----------:|\n";
   for (const Measurement& m : measurements) text += Row(m);
+  if (subject.model->tiers != nullptr) {
+    text += fmt::format("\n{}\n{}\n", runtime::Describe(subject.model->plan),
+                        subject.model->tiers->fetcher().Name());
+    for (const Measurement& m : measurements) text += TierRow(m);
+  }
   return text;
 }
 

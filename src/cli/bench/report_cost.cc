@@ -17,7 +17,7 @@ std::vector<uint32_t> RandomExperts(const routing::RouterConfig& router,
   std::vector<uint32_t> ids;
   ids.reserve(num_tokens * router.top_k);
   for (size_t i = 0; i < num_tokens * router.top_k; ++i) {
-    ids.push_back(static_cast<uint32_t>(BenchToken(i, router.num_experts)));
+    ids.push_back(static_cast<uint32_t>(BenchToken(i, 0, router.num_experts)));
   }
   return ids;
 }
