@@ -367,7 +367,7 @@ class DemoModelTest(unittest.TestCase):
             trace = json.loads(path.read_text())
         found = trace_summary.regions(trace)
         self.assertEqual(sorted(found), list(range(1, len(found) + 1)))
-        self.assertLessEqual({name for name, *_ in found.values()}, {"attention", "feed-forward", "head"})
+        self.assertLessEqual({name for name, *_ in found.values()}, {"embed", "attention", "feed-forward", "head"})
         for name, begin, end, work in found.values():
             self.assertGreater(work, 0, name)
             self.assertLessEqual(work, 2 * (end - begin) + trace_summary.ROUNDING_US, name)

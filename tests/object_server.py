@@ -276,7 +276,8 @@ class Server(http.server.ThreadingHTTPServer):
 def main():
     server = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    print(server.server_address[1], flush=True)
+    sys.stdout.write(f"{server.server_address[1]}\n")
+    sys.stdout.flush()
     sys.stdin.read()
     os._exit(0)
 

@@ -38,8 +38,11 @@ int StartServer() {
   posix_spawn_file_actions_destroy(&actions);
   close(input[0]);
   close(output[1]);
-  char line[16] = "";
-  CHECK_GT(read(output[0], line, sizeof line - 1), 0);
+  std::string line;  // whole, so that the server's last write finds a reader
+  for (char c = 0; c != '\n';) {
+    CHECK_EQ(read(output[0], &c, 1), 1);
+    line += c;
+  }
   close(output[0]);
   return std::stoi(line);
 }
