@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -64,6 +65,8 @@ Status OutputFile::Resize(uint64_t size_bytes) const {
   if (ftruncate(fd_, static_cast<off_t>(size_bytes)) == 0) return {};
   return ErrnoOf(path_, "setting the size");
 }
+
+bool OutputFile::TryLock() const { return flock(fd_, LOCK_EX | LOCK_NB) == 0; }
 
 Status OutputFile::Sync() const {
   return fdatasync(fd_) == 0 ? Status() : ErrnoOf(path_, "syncing");

@@ -29,6 +29,8 @@ class OutputFile {
   Status WriteAt(uint64_t offset, std::span<const std::byte> bytes) const;
   // Cuts, or extends with zeros.
   Status Resize(uint64_t size_bytes) const;
+  // False when another process holds the lock. Kept until the file closes.
+  bool TryLock() const;
   // Waits until what was written would survive a power cut.
   Status Sync() const;
 

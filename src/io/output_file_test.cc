@@ -43,6 +43,15 @@ TEST_F(OutputFileTest, ResizingCutsAndExtends) {
   EXPECT_EQ(Text(), "ab");
 }
 
+TEST_F(OutputFileTest, OneHolderHasTheLock) {
+  {
+    const auto first = OutputFile::Open(path_);
+    EXPECT_TRUE(first->TryLock());
+    EXPECT_FALSE(OutputFile::Open(path_)->TryLock());
+  }
+  EXPECT_TRUE(OutputFile::Open(path_)->TryLock());
+}
+
 TEST_F(OutputFileTest, AtomicWritingReplacesTheWholeFile) {
   ASSERT_TRUE(WriteFileAtomically(path_, "a long first text").ok());
   ASSERT_TRUE(WriteFileAtomically(path_, "short").ok());
