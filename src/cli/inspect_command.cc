@@ -42,7 +42,7 @@ Result<Inspection> Inspect(const std::string& path) {
   ASSIGN_OR_RETURN(i.read, model::ReadConfig(i.files));
   ASSIGN_OR_RETURN(const auto index, model::BindWeights(i.files, i.read));
   i.counts = model::CountParameters(i.read.config, index);
-  i.weight_bytes = runtime::WeightMemoryBytes(index);
+  i.weight_bytes = runtime::WeightMemoryBytes(index, i.files.pack.get());
   i.kv_bytes =
       runtime::KvCache::BytesPerPosition(i.read.config, kernels::KvType::kF16);
   for (const formats::TensorInfo& tensor : i.files.tensors) {
@@ -70,6 +70,7 @@ ordered_json ToJson(const Inspection& i) {
   return {{"path", i.files.path},
           {"format",
            i.files.format == formats::Format::kGguf ? "gguf" : "safetensors"},
+          {"packed", i.files.pack != nullptr},
           {"family", c.family},
           {"name", c.name},
           {"vocab_size", c.vocab_size},

@@ -1,5 +1,6 @@
 #include "experts/pack_writer.h"
 
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -7,7 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -143,14 +144,30 @@ class PackWriter {
                      PackJournal::Open(partial_, PlanChecksum(), units_.size(),
                                        manifest_.source_files.size()));
     journal_.emplace(std::move(journal));
-    if (!SizesFit()) RETURN_IF_ERROR(journal_->Restart());
+    if (journal_->resumed() && !SizesFit()) {
+      RETURN_IF_ERROR(journal_->Restart());
+    }
+    if (!journal_->resumed()) RemoveLeftovers();
     for (size_t i = 0; i < NumFiles(manifest_); ++i) {
       ASSIGN_OR_RETURN(auto file, io::OutputFile::Open(partial_ / FileName(i)));
-      if (!journal_->resumed()) RETURN_IF_ERROR(file.Resize(0));
       RETURN_IF_ERROR(file.Resize(FileBytes(manifest_, i)));
       files_.push_back(std::move(file));
     }
     return io::SyncFolder(partial_);
+  }
+
+  // Files of an earlier call that had another plan.
+  void RemoveLeftovers() const {
+    std::error_code error;
+    std::vector<fs::path> leftovers;
+    for (const auto& entry : fs::directory_iterator(partial_, error)) {
+      const std::string name = entry.path().filename();
+      if (name == formats::kDenseName || name == formats::kManifestName ||
+          (name.starts_with("experts-") && name.ends_with(".bin"))) {
+        leftovers.push_back(entry.path());
+      }
+    }
+    for (const fs::path& path : leftovers) fs::remove(path, error);
   }
 
   // Of what an earlier call left.
@@ -304,26 +321,20 @@ class PackWriter {
     return MoveIntoPlace();
   }
 
-  // The pack that stood there is moved aside first and deleted last.
+  // A pack that stands there changes places with the new one, then goes.
   Status MoveIntoPlace() {
     std::error_code error;
-    const fs::path old = out_.string() + ".old";
+    fs::remove(partial_ / PackJournal::kName, error);
     const bool replaces = formats::IsPack(out_);
-    if (replaces) {
-      if (fs::exists(old)) {
-        return InvalidArgument(
-            fmt::format("{}: exists; move it away", old.string()));
-      }
-      fs::rename(out_, old, error);
-    }
-    if (!error) fs::rename(partial_, out_, error);
+    const bool exchanged =
+        replaces && renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD,
+                              out_.c_str(), RENAME_EXCHANGE) == 0;
+    if (replaces) fs::remove_all(exchanged ? partial_ : out_, error);
+    if (!exchanged) fs::rename(partial_, out_, error);
     if (error) {
       return IoError(fmt::format("{}: {}", out_.string(), error.message()));
     }
-    fs::remove(out_ / PackJournal::kName, error);
-    RETURN_IF_ERROR(io::SyncFolder(fs::absolute(out_).parent_path()));
-    if (replaces) fs::remove_all(old, error);
-    return {};
+    return io::SyncFolder(fs::absolute(out_).parent_path());
   }
 
   PackResult Summary() const {

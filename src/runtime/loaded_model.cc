@@ -7,7 +7,10 @@
 #include <cstring>
 #include <span>
 
+#include "base/check.h"
 #include "base/mutex.h"
+#include "experts/packed_model.h"
+#include "formats/expert_pack.h"
 #include "io/file.h"
 #include "kernels/dequantize.h"
 #include "kernels/pack_panels.h"
@@ -41,13 +44,15 @@ class Loader {
  public:
   // kPinned: those that every token multiplies.
   enum class Which : uint8_t { kAll, kPinned };
-  Loader(const model::WeightIndex& index, Which which)
-      : index_(index), which_(which) {}
+  // `pack` is null unless the model is one; both must outlive the loader.
+  Loader(const model::WeightIndex& index, const formats::ExpertPack* pack,
+         Which which)
+      : index_(index), pack_(pack), which_(which) {}
 
   // First pass: sizes. Second pass, with memory: views and the list of reads.
   void Walk(LoadedModel* loaded) {
     loaded_ = loaded;
-    blocks_used_ = floats_used_ = 0;
+    blocks_used_ = floats_used_ = experts_used_ = 0;
     model::ModelWeights weights;
     // Rows are looked up in the embedding; only as the output head is it
     // multiplied with.
@@ -60,14 +65,18 @@ class Loader {
     weights.output_norm = Vector(index_.output_norm);
     weights.output = index_.output.present() ? Matrix(index_.output)
                                              : weights.token_embedding;
-    for (const LayerRefs& refs : index_.layers) {
-      weights.layers.push_back(Layer(refs));
+    for (size_t l = 0; l < index_.layers.size(); ++l) {
+      weights.layers.push_back(Layer(l));
     }
     if (loaded_ != nullptr) loaded_->weights = std::move(weights);
   }
 
   size_t blocks_bytes() const { return blocks_used_; }
   size_t floats_bytes() const { return floats_used_; }
+  size_t experts_bytes() const { return experts_used_; }
+  size_t total_bytes() const {
+    return blocks_used_ + floats_used_ + experts_used_;
+  }
 
   Status Read(const std::vector<io::File>& files, ThreadPool& pool,
               LoadProgress* progress) {
@@ -99,9 +108,11 @@ class Loader {
     enum class Then : uint8_t { kKeep, kDecode, kPack } then = Then::kKeep;
     DType type = DType::kF32;
     size_t rows = 0, cols = 0;  // of what was read, when it is not kept
+    const Checksum* checksum = nullptr;  // of what is read; null: there is none
   };
 
-  model::LayerWeights Layer(const LayerRefs& refs) {
+  model::LayerWeights Layer(size_t l) {
+    const LayerRefs& refs = index_.layers[l];
     model::LayerWeights layer;
     layer.attn_norm = Vector(refs.attn_norm);
     layer.ffn_norm = Vector(refs.ffn_norm);
@@ -119,10 +130,41 @@ class Loader {
     layer.shared = Expert(refs.shared);
     const bool routed = refs.router.present();
     if (routed && which_ == Which::kPinned) return layer;
+    if (pack_ != nullptr && !pack_->layers[l].experts.empty()) {
+      for (const formats::PackedExpert& expert : pack_->layers[l].experts) {
+        layer.experts.push_back(Packed(pack_->layers[l].layout, expert));
+      }
+      return layer;
+    }
     for (const model::ExpertRefs& expert : refs.experts) {
       layer.experts.push_back(Expert(expert));
     }
     return layer;
+  }
+
+  // Read straight into its place, where the kernels use it as it is.
+  model::ExpertWeights Packed(const ExpertLayout& layout,
+                              const formats::PackedExpert& expert) {
+    const size_t at = experts_used_;
+    experts_used_ += layout.size_bytes;
+    if (loaded_ == nullptr) return {};
+    std::byte* dst = loaded_->experts.data() + at;
+    reads_.push_back({.file = NumDenseFiles() + expert.file,
+                      .offset = expert.offset,
+                      .size_bytes = layout.size_bytes,
+                      .dst = dst,
+                      .checksum = &expert.checksum});
+    return {.gate = layout.gate.ViewIn(dst),
+            .up = layout.up.ViewIn(dst),
+            .down = layout.down.ViewIn(dst)};
+  }
+
+  // A pack's shards are numbered behind them.
+  static uint32_t NumDenseFiles() { return 1; }
+
+  // Of a dense tensor of a pack; else null.
+  const Checksum* ChecksumAt(uint64_t offset) const {
+    return pack_ == nullptr ? nullptr : pack_->DenseChecksum(offset);
   }
 
   model::ExpertWeights Expert(const model::ExpertRefs& refs) {
@@ -189,7 +231,8 @@ class Loader {
                       .then = ReadTask::Then::kDecode,
                       .type = type,
                       .rows = 1,
-                      .cols = num_elements});
+                      .cols = num_elements,
+                      .checksum = ChecksumAt(offset)});
     return reinterpret_cast<const float*>(dst);
   }
 
@@ -199,10 +242,20 @@ class Loader {
     return loaded_ == nullptr ? nullptr : loaded_->blocks.data() + at;
   }
 
-  // In pieces, so that all threads help with a large tensor.
+  // In pieces, so that all threads help with a large tensor; one that has a
+  // checksum is read from front to back by one thread.
   void PlanRead(const MatrixRef& ref, std::byte* dst) {
     if (loaded_ == nullptr) return;
+    CHECK(!ref.packed);
     const size_t total = ref.size_bytes();
+    if (const Checksum* checksum = ChecksumAt(ref.offset)) {
+      reads_.push_back({.file = ref.file,
+                        .offset = ref.offset,
+                        .size_bytes = total,
+                        .dst = dst,
+                        .checksum = checksum});
+      return;
+    }
     for (size_t done = 0; done < total; done += kReadBytes) {
       reads_.push_back({.file = ref.file,
                         .offset = ref.offset + done,
@@ -214,33 +267,77 @@ class Loader {
   // Some panels a task.
   void PlanPacking(const MatrixRef& ref, std::byte* dst) {
     if (loaded_ == nullptr) return;
-    const size_t row_bytes = SizeBytes(ref.type, ref.cols);
-    const size_t panels =
-        std::max<size_t>(1, kReadBytes / (kPanelRows * row_bytes));
-    for (size_t p = 0; p < NumPanels(ref.rows); p += panels) {
-      const size_t row = p * kPanelRows;
-      const size_t rows = std::min(panels * kPanelRows, ref.rows - row);
-      reads_.push_back({.file = ref.file,
-                        .offset = ref.offset + row * row_bytes,
-                        .size_bytes = rows * row_bytes,
-                        .dst = dst + p * PanelBytes(ref.type, ref.cols),
-                        .then = ReadTask::Then::kPack,
-                        .type = ref.type,
-                        .rows = rows,
-                        .cols = ref.cols});
+    CHECK(!ref.packed);
+    const ReadTask whole = {.file = ref.file,
+                            .offset = ref.offset,
+                            .size_bytes = ref.size_bytes(),
+                            .dst = dst,
+                            .then = ReadTask::Then::kPack,
+                            .type = ref.type,
+                            .rows = ref.rows,
+                            .cols = ref.cols,
+                            .checksum = ChecksumAt(ref.offset)};
+    if (whole.checksum != nullptr) {
+      reads_.push_back(whole);
+      return;
     }
+    for (size_t row = 0; row < whole.rows; row += RowsOfPiece(whole)) {
+      reads_.push_back(PieceAt(whole, row));
+    }
+  }
+
+  // Whole panels.
+  static size_t RowsOfPiece(const ReadTask& whole) {
+    const size_t panel_bytes = kPanelRows * SizeBytes(whole.type, whole.cols);
+    return kPanelRows * std::max<size_t>(1, kReadBytes / panel_bytes);
+  }
+
+  // The piece of a matrix to be packed that starts at `row`.
+  static ReadTask PieceAt(const ReadTask& whole, size_t row) {
+    const size_t row_bytes = SizeBytes(whole.type, whole.cols);
+    ReadTask piece = whole;
+    piece.rows = std::min(RowsOfPiece(whole), whole.rows - row);
+    piece.offset += row * row_bytes;
+    piece.size_bytes = piece.rows * row_bytes;
+    piece.dst += row / kPanelRows * PanelBytes(whole.type, whole.cols);
+    piece.checksum = nullptr;
+    return piece;
   }
 
   static Status ReadOne(const ReadTask& read,
                         const std::vector<io::File>& files) {
+    if (read.checksum == nullptr) return ReadPiece(read, files, nullptr);
+    ChecksumStream checksum;
+    if (read.then == ReadTask::Then::kPack) {
+      for (size_t row = 0; row < read.rows; row += RowsOfPiece(read)) {
+        RETURN_IF_ERROR(ReadPiece(PieceAt(read, row), files, &checksum));
+      }
+    } else {
+      RETURN_IF_ERROR(ReadPiece(read, files, &checksum));
+    }
+    if (checksum.Get() == *read.checksum) return {};
+    return Corrupt(fmt::format(
+        "{}: the {} bytes at offset {} are damaged: their checksum does not "
+        "fit. `muster verify` says what they belong to",
+        files[read.file].path(), read.size_bytes, read.offset));
+  }
+
+  // `checksum` may be null.
+  static Status ReadPiece(const ReadTask& read,
+                          const std::vector<io::File>& files,
+                          ChecksumStream* checksum) {
     const io::File& file = files[read.file];
     if (read.then == ReadTask::Then::kKeep) {
-      return file.ReadAt(read.offset, {read.dst, read.size_bytes});
+      const std::span<std::byte> place(read.dst, read.size_bytes);
+      RETURN_IF_ERROR(file.ReadAt(read.offset, place));
+      if (checksum != nullptr) checksum->Update(place);
+      return {};
     }
     const std::span<std::byte> blocks(
         kernels::ThreadScratch(kernels::Scratch::kLoad, read.size_bytes),
         read.size_bytes);
     RETURN_IF_ERROR(file.ReadAt(read.offset, blocks));
+    if (checksum != nullptr) checksum->Update(blocks);
     if (read.then == ReadTask::Then::kPack) {
       kernels::PackPanels({.type = read.type,
                            .data = blocks.data(),
@@ -255,17 +352,20 @@ class Loader {
   }
 
   const model::WeightIndex& index_;
+  const formats::ExpertPack* const pack_;
   Which which_;
   LoadedModel* loaded_ = nullptr;  // null in the first pass
   size_t blocks_used_ = 0;
   size_t floats_used_ = 0;
+  size_t experts_used_ = 0;
   std::vector<ReadTask> reads_;
 };
 
-uint64_t MemoryBytes(const model::WeightIndex& index, Loader::Which which) {
-  Loader loader(index, which);
+uint64_t MemoryBytes(const model::WeightIndex& index,
+                     const formats::ExpertPack* pack, Loader::Which which) {
+  Loader loader(index, pack, which);
   loader.Walk(nullptr);
-  return loader.blocks_bytes() + loader.floats_bytes();
+  return loader.total_bytes();
 }
 
 // Where rows are looked up: what the loader has left on disk, if so.
@@ -283,12 +383,19 @@ Status OpenEmbedding(const formats::ModelFiles& files,
 // GGUF keeps llama-3's scaling as a tensor of divisors: it belongs to the
 // configuration.
 Status ReadRopeFactors(const model::WeightIndex& index,
+                       const formats::ExpertPack* pack,
                        const std::vector<io::File>& files,
                        model::ModelConfig& config) {
   const MatrixRef& ref = index.rope_freqs;
   if (!ref.present()) return {};
   std::vector<std::byte> blocks(ref.size_bytes());
   RETURN_IF_ERROR(files[ref.file].ReadAt(ref.offset, blocks));
+  const Checksum* checksum =
+      pack == nullptr ? nullptr : pack->DenseChecksum(ref.offset);
+  if (checksum != nullptr && ChecksumOf(blocks) != *checksum) {
+    return Corrupt(fmt::format("{}: rope_freqs at offset {} is damaged",
+                               files[ref.file].path(), ref.offset));
+  }
   config.rope.freq_factors.resize(ref.num_elements());
   kernels::Dequantize(ref.type, blocks.data(), ref.num_elements(),
                       config.rope.freq_factors.data());
@@ -297,8 +404,9 @@ Status ReadRopeFactors(const model::WeightIndex& index,
 
 }  // namespace
 
-uint64_t WeightMemoryBytes(const model::WeightIndex& index) {
-  return MemoryBytes(index, Loader::Which::kAll);
+uint64_t WeightMemoryBytes(const model::WeightIndex& index,
+                           const formats::ExpertPack* pack) {
+  return MemoryBytes(index, pack, Loader::Which::kAll);
 }
 
 Result<std::unique_ptr<LoadedModel>> LoadModel(const formats::ModelFiles& files,
@@ -308,8 +416,15 @@ Result<std::unique_ptr<LoadedModel>> LoadModel(const formats::ModelFiles& files,
   ASSIGN_OR_RETURN(auto read, model::ReadConfig(files));
   ASSIGN_OR_RETURN(const auto index, model::BindWeights(files, read));
   RETURN_IF_ERROR(KvCache::CheckType(read.config, options.kv_type));
+  const formats::ExpertPack* pack = files.pack.get();
+  std::vector<std::string> paths = files.paths;
+  if (pack != nullptr) {
+    RETURN_IF_ERROR(
+        experts::CheckPackFits(*pack, index, read.config, files.path));
+    paths.insert(paths.end(), pack->paths.begin(), pack->paths.end());
+  }
   std::vector<io::File> open_files;
-  for (const std::string& path : files.paths) {
+  for (const std::string& path : paths) {
     ASSIGN_OR_RETURN(auto file, io::File::Open(path));
     open_files.push_back(std::move(file));
   }
@@ -317,18 +432,20 @@ Result<std::unique_ptr<LoadedModel>> LoadModel(const formats::ModelFiles& files,
   loaded->config = std::move(read.config);
   loaded->assumptions = std::move(read.assumptions);
   loaded->parameters = model::CountParameters(loaded->config, index);
-  RETURN_IF_ERROR(ReadRopeFactors(index, open_files, loaded->config));
+  RETURN_IF_ERROR(ReadRopeFactors(index, pack, open_files, loaded->config));
 
-  RETURN_IF_ERROR(
-      PlanTiers(files, index, options,
-                {.pinned_bytes = MemoryBytes(index, Loader::Which::kPinned),
-                 .all_bytes = MemoryBytes(index, Loader::Which::kAll)},
-                *loaded));
-  Loader loader(index, loaded->plan.tiered ? Loader::Which::kPinned
-                                           : Loader::Which::kAll);
+  RETURN_IF_ERROR(PlanTiers(
+      files, index, options,
+      {.pinned_bytes = MemoryBytes(index, pack, Loader::Which::kPinned),
+       .all_bytes = MemoryBytes(index, pack, Loader::Which::kAll)},
+      *loaded));
+  Loader loader(
+      index, pack,
+      loaded->plan.tiered ? Loader::Which::kPinned : Loader::Which::kAll);
   loader.Walk(nullptr);
   loaded->blocks = AlignedBuffer(loader.blocks_bytes());
   loaded->floats = AlignedBuffer(loader.floats_bytes());
+  loaded->experts = AlignedBuffer(loader.experts_bytes());
   loader.Walk(loaded.get());
   if (progress != nullptr) progress->total_bytes = loader.read_bytes();
   RETURN_IF_ERROR(loader.Read(open_files, pool, progress));

@@ -33,28 +33,31 @@ struct LoadedModel {
   model::ModelConfig config;
   std::vector<std::string> assumptions;  // defaults taken: print them
   model::ParameterCounts parameters;
-  model::ModelWeights weights;  // views into the two arenas below
+  model::ModelWeights weights;  // views into the arenas below
   EmbeddingTable embedding;     // of the weights, or on disk
   MemoryPlan plan;
   // Null: all experts are in `weights`. Else layers with a router have none
   // there, and these have them.
   std::unique_ptr<experts::ExpertTiers> tiers;
-  AlignedBuffer blocks;  // weights as the file has them
-  AlignedBuffer floats;  // norms, biases, routers, scales as float32
+  AlignedBuffer blocks;   // matrices as products read them
+  AlignedBuffer floats;   // norms, biases, routers, scales as float32
+  AlignedBuffer experts;  // of a pack that is all in memory: its routed experts
 
   uint64_t memory_bytes() const {
-    return blocks.size_bytes() + floats.size_bytes();
+    return blocks.size_bytes() + floats.size_bytes() + experts.size_bytes();
   }
 };
 
-// Bytes of memory that all weights take.
-uint64_t WeightMemoryBytes(const model::WeightIndex& index);
+// Bytes of memory that all weights take. `pack`: as in ModelFiles.
+uint64_t WeightMemoryBytes(const model::WeightIndex& index,
+                           const formats::ExpertPack* pack);
 
 // Reads the weights with all threads of `pool`: every one, or all but the
 // routed experts when those do not fit. Blocks. Fails with kUnsupported or
 // kCorrupt on a model that cannot run, kResourceExhausted when not even that
 // fits in the memory that the options or the machine grant, kIoError when a
-// read fails. `progress` may be null.
+// read fails. What comes from a pack is checked against its checksums: kCorrupt
+// names what does not fit. `progress` may be null.
 Result<std::unique_ptr<LoadedModel>> LoadModel(const formats::ModelFiles& files,
                                                const EngineOptions& options,
                                                ThreadPool& pool,
