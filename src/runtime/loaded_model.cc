@@ -148,7 +148,7 @@ class Loader {
     const size_t at = experts_used_;
     experts_used_ += layout.size_bytes;
     if (loaded_ == nullptr) return {};
-    std::byte* dst = loaded_->experts.data() + at;
+    std::byte* dst = loaded_->packed.data() + at;
     reads_.push_back({.file = NumDenseFiles() + expert.file,
                       .offset = expert.offset,
                       .size_bytes = layout.size_bytes,
@@ -445,7 +445,7 @@ Result<std::unique_ptr<LoadedModel>> LoadModel(const formats::ModelFiles& files,
   loader.Walk(nullptr);
   loaded->blocks = AlignedBuffer(loader.blocks_bytes());
   loaded->floats = AlignedBuffer(loader.floats_bytes());
-  loaded->experts = AlignedBuffer(loader.experts_bytes());
+  loaded->packed = AlignedBuffer(loader.experts_bytes());
   loader.Walk(loaded.get());
   if (progress != nullptr) progress->total_bytes = loader.read_bytes();
   RETURN_IF_ERROR(loader.Read(open_files, pool, progress));

@@ -39,12 +39,12 @@ struct LoadedModel {
   // Null: all experts are in `weights`. Else layers with a router have none
   // there, and these have them.
   std::unique_ptr<experts::ExpertTiers> tiers;
-  AlignedBuffer blocks;   // matrices as products read them
-  AlignedBuffer floats;   // norms, biases, routers, scales as float32
-  AlignedBuffer experts;  // of a pack that is all in memory: its routed experts
+  AlignedBuffer blocks;  // matrices as products read them
+  AlignedBuffer floats;  // norms, biases, routers, scales as float32
+  AlignedBuffer packed;  // of a pack that is all in memory: its routed experts
 
   uint64_t memory_bytes() const {
-    return blocks.size_bytes() + floats.size_bytes() + experts.size_bytes();
+    return blocks.size_bytes() + floats.size_bytes() + packed.size_bytes();
   }
 };
 
