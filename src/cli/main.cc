@@ -106,6 +106,8 @@ int Main(int argc, char** argv) {
   AddEvalCommand(app, outcome);
   AddBenchCommand(app, outcome);
   AddSimulateCommand(app, outcome);
+  AddPackCommand(app, outcome);
+  AddVerifyCommand(app, outcome);
   AddDoctorCommand(app, outcome);
   try {
     app.parse(argc, argv);
