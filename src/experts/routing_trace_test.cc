@@ -80,6 +80,7 @@ TEST(RoutingTraceTest, ErrorsNameTheLineWhatIsThereAndWhatWasExpected) {
       {"[1]", "line 1: expected {"},
       {"{\"token\":0,\"experts\":[[1],[0]", "line 1: expected {"},
       {"{\"token\":0,\"experts\":[[1]]} x", "line 1: expected {"},
+      {"{\"token\":0,\"experts\":[[1]]} {}", "line 1: expected {"},
       {"{\"token\":0,\"experts\":[[1.5]]}", "line 1: expected {"},
       {"{\"token\":0,\"experts\":[[-1]]}", "line 1: expected {"},
       {"{\"token\":0,\"experts\":[1]}", "line 1: expected {"},
