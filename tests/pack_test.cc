@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "experts/pack_source.h"
 #include "experts/pack_writer.h"
 #include "formats/model_files.h"
+#include "formats/pack_manifest.h"
+#include "io/file.h"
 #include "runtime/engine.h"
 
 namespace muster {
@@ -114,6 +117,96 @@ TEST_P(GoldenPackTest, APackComputesTheBitsOfItsSource) {
             0);
   EXPECT_EQ(pack.parameters, source.parameters);
   EXPECT_EQ(pack.active, source.active);
+}
+
+class DamagedPackTest : public ::testing::Test {
+ protected:
+  DamagedPackTest()
+      : pack_(fs::path(::testing::TempDir()) / "muster_damaged_pack") {
+    fs::remove_all(pack_);
+    const auto source =
+        experts::PackSource::Open(Root() / "qwen3_moe/model.gguf");
+    EXPECT_TRUE(experts::WritePack(**source,
+                                   experts::OrderByIndex((*source)->config()),
+                                   pack_, {.num_threads = 2}, nullptr)
+                    .ok());
+  }
+  ~DamagedPackTest() override { fs::remove_all(pack_); }
+
+  Status Load() const {
+    const auto files = formats::OpenModelFiles(pack_);
+    if (!files.ok()) return files.status();
+    return runtime::Engine::Load(*files, {.num_threads = 2}, nullptr).status();
+  }
+  void Flip(const std::string& name, uint64_t at) const {
+    std::fstream file(pack_ / name,
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(at));
+    const int byte = file.get();
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(static_cast<char>(byte ^ 1));
+  }
+  // With a checksum that fits: what a stranger could send.
+  void EditManifest(const std::function<void(formats::PackManifest&)>& edit) {
+    const std::string path = pack_ / formats::kManifestName;
+    const auto text = io::ReadTextFile(path, 1 << 20);
+    auto manifest = formats::ReadManifest(*text, path);
+    ASSERT_TRUE(manifest.ok());
+    edit(*manifest);
+    std::ofstream(path, std::ios::binary) << formats::WriteManifest(*manifest);
+  }
+
+  fs::path pack_;
+};
+
+TEST_F(DamagedPackTest, AFlippedBitOfAnExpertIsNotComputedOn) {
+  ASSERT_TRUE(Load().ok());
+  Flip("experts-00000.bin", 5000);
+  const Status status = Load();
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_NE(status.message().find("experts-00000.bin"), std::string::npos);
+}
+
+TEST_F(DamagedPackTest, AFlippedBitOfADenseTensorIsNotComputedOn) {
+  const auto files = formats::OpenModelFiles(pack_);
+  for (const char* name : {"token_embd.weight", "blk.0.attn_q.weight",
+                           "blk.1.ffn_gate_inp.weight", "output_norm.weight"}) {
+    Flip("dense.bin", files->Find(name)->offset + 5);
+    EXPECT_EQ(Load().code(), Code::kCorrupt) << name;
+    Flip("dense.bin", files->Find(name)->offset + 5);
+  }
+  EXPECT_TRUE(Load().ok());
+}
+
+TEST_F(DamagedPackTest, ADenseTensorAmongTheExpertsIsRefused) {
+  uint64_t dense_bytes = 0;
+  EditManifest([&](formats::PackManifest& m) {
+    m.packed_tensors.push_back(m.tensors.back().info);
+    m.dense_bytes = m.tensors.back().info.offset;
+    m.tensors.pop_back();
+    dense_bytes = m.dense_bytes;
+  });
+  fs::resize_file(pack_ / "dense.bin", dense_bytes);
+  const Status status = Load();
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_NE(status.message().find("does not belong"), std::string::npos)
+      << status.message();
+}
+
+TEST_F(DamagedPackTest, ExpertsOfAnotherShapeThanTheModelsAreRefused) {
+  EditManifest([](formats::PackManifest& m) {
+    // As large, and otherwise.
+    for (auto& layer : m.layers) {
+      MatrixShape gate = layer.layout.gate.shape;
+      std::swap(gate.rows, gate.cols);
+      layer.layout =
+          LayOutExpert(gate, layer.layout.up.shape, layer.layout.down.shape);
+    }
+  });
+  const Status status = Load();
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_NE(status.message().find("another shape"), std::string::npos)
+      << status.message();
 }
 
 INSTANTIATE_TEST_SUITE_P(AllFiles, GoldenPackTest,
