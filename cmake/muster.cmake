@@ -41,6 +41,14 @@ if(MUSTER_BUILD_FUZZERS)
   target_compile_options(muster_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# Tests of one build do not meet those of another: each has a folder that
+# testing::TempDir() names.
+function(muster_own_temporary_files test)
+  set(folder ${PROJECT_BINARY_DIR}/tmp/${test}/)
+  file(MAKE_DIRECTORY ${folder})
+  set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT TEST_TMPDIR=${folder})
+endfunction()
+
 # muster_library(NAME SOURCES a.cc ... TESTS a_test.cc ... DEPS folder ... LINK target ...)
 # One call per folder of src/: a static library muster_NAME and one test program
 # NAME_test from all files in TESTS. DEPS must agree with src/LAYERS (the `layers`
@@ -58,5 +66,6 @@ function(muster_library name)
       MUSTER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     target_precompile_headers(${name}_test PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
     add_test(NAME ${name} COMMAND ${name}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    muster_own_temporary_files(${name})
   endif()
 endfunction()

@@ -55,6 +55,7 @@ struct Outcome {
   std::vector<float> logits;
   uint64_t parameters = 0;
   uint64_t active = 0;
+  bool is_tiered = false;
 };
 
 class GoldenPackTest : public ::testing::TestWithParam<std::string> {
@@ -85,21 +86,42 @@ class GoldenPackTest : public ::testing::TestWithParam<std::string> {
     ASSERT_TRUE(written.ok()) << written.status().message();
   }
 
-  Outcome RunModel(const std::string& path) {
+  // The prompt at once, then its last tokens again, one by one.
+  Outcome RunModel(const std::string& path,
+                   const runtime::TierOptions& tiers = {}) {
     Outcome run;
     const auto files = formats::OpenModelFiles(path);
     EXPECT_TRUE(files.ok()) << files.status().message();
     if (!files.ok()) return run;
     const auto engine = runtime::Engine::Load(
-        *files, {.num_threads = 2, .kv_type = kernels::KvType::kF16}, nullptr);
+        *files,
+        {.num_threads = 2, .kv_type = kernels::KvType::kF16, .tiers = tiers},
+        nullptr);
     EXPECT_TRUE(engine.ok()) << engine.status().message();
     if (!engine.ok()) return run;
     const auto logits = (*engine)->AppendForAllLogits(tokens_);
     EXPECT_TRUE(logits.ok());
     if (logits.ok()) run.logits.assign(logits->begin(), logits->end());
+    const size_t again = tokens_.size() / 2;
+    (*engine)->Rewind(again);
+    for (size_t i = again; i < tokens_.size(); ++i) {
+      const auto row = (*engine)->Append({&tokens_[i], 1});
+      EXPECT_TRUE(row.ok()) << row.status().message();
+      if (row.ok()) {
+        run.logits.insert(run.logits.end(), row->begin(), row->end());
+      }
+    }
+    run.is_tiered = (*engine)->model().tiers != nullptr;
     run.parameters = (*engine)->model().parameters.total;
     run.active = (*engine)->model().parameters.active;
     return run;
+  }
+
+  static uint64_t Floor(const std::string& path) {
+    const auto files = formats::OpenModelFiles(path);
+    const auto engine = runtime::Engine::Load(
+        *files, {.tiers = {.cache_bytes = uint64_t{1} << 40}}, nullptr);
+    return experts::ExpertCache::FloorBytes((*engine)->model().tiers->table());
   }
 
   fs::path source_, pack_;
@@ -117,6 +139,33 @@ TEST_P(GoldenPackTest, APackComputesTheBitsOfItsSource) {
             0);
   EXPECT_EQ(pack.parameters, source.parameters);
   EXPECT_EQ(pack.active, source.active);
+}
+
+TEST_P(GoldenPackTest, ExpertsInTiersComputeTheSameBits) {
+  Pack(/*shard_bytes=*/64 << 10);
+  const Outcome in_memory = RunModel(source_);
+  if (!RunModel(source_, {.cache_bytes = uint64_t{1} << 40}).is_tiered) {
+    GTEST_SKIP() << "a dense model has no experts";
+  }
+  for (const std::string& path : {source_.string(), pack_.string()}) {
+    // 4 experts of 12 to 16 a layer in these models, down to one token's.
+    for (const runtime::TierOptions& tiers :
+         {runtime::TierOptions{.cache_bytes = Floor(path)},
+          runtime::TierOptions{.cache_bytes = 2 * Floor(path),
+          .policy = "lfru"},
+          runtime::TierOptions{.cache_bytes = 3 * Floor(path),
+          .policy = "least-stale",
+          .direct_reads = false,
+          .io_uring = false}}) {
+      const Outcome tiered = RunModel(path, tiers);
+      EXPECT_TRUE(tiered.is_tiered);
+      ASSERT_EQ(tiered.logits.size(), in_memory.logits.size());
+      EXPECT_EQ(std::memcmp(tiered.logits.data(), in_memory.logits.data(),
+                            in_memory.logits.size() * sizeof(float)),
+                0)
+          << path << ", " << *tiers.cache_bytes << " bytes, " << tiers.policy;
+    }
+  }
 }
 
 class DamagedPackTest : public ::testing::Test {
