@@ -28,10 +28,9 @@ struct DiskProbe {
 // or a folder: then a file of 256 MiB is written there and deleted. Blocks.
 Result<DiskProbe> ProbeDisk(const std::string& path);
 
-// The fastest; of those that come near, within what one measurement differs
-// from the next, the direct one (it copies nothing and needs no cache) and the
-// shallowest (a read that is waited for stands behind fewer others).
-// REQUIRES: not empty.
+// The fastest; of those within 5 % of it the direct one (it copies nothing and
+// needs no cache) and the shallowest (a read that is waited for stands behind
+// fewer others). REQUIRES: not empty.
 DiskTrial ChooseTrial(std::span<const DiskTrial> trials);
 
 }  // namespace muster::io
