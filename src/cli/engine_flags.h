@@ -20,7 +20,7 @@ struct EngineFlags {
   size_t chunk_tokens = 0;  // 0: tuned, else as the engine has it
   std::string kv_type = "f16";
   std::string ram;  // empty: what the process may use
-  std::string eviction = "lru";
+  std::string eviction = "lfru";
   std::string isa;  // empty: the best
   bool quiet = false;
   bool no_tuning = false;

@@ -17,7 +17,11 @@ experts::TraceHeader HeaderOf(const runtime::LoadedModel& model) {
     const model::LayerConfig& config = model.config.layers[layer];
     header.num_experts.push_back(config.is_moe ? config.router.num_experts : 0);
     uint64_t size_bytes = 0;
-    if (config.is_moe) {
+    if (config.is_moe && model.tiers != nullptr) {
+      const ExpertLayout& layout =
+          model.tiers->table().layer(static_cast<uint32_t>(layer)).layout;
+      size_bytes = layout.size_bytes;
+    } else if (config.is_moe) {
       const auto& expert = model.weights.layers[layer].experts.front();
       size_bytes = expert.gate.size_bytes() + expert.up.size_bytes() +
                    expert.down.size_bytes();

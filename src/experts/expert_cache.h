@@ -24,7 +24,7 @@ namespace muster::experts {
 
 struct CacheOptions {
   uint64_t budget_bytes = 0;
-  std::string policy = "lru";
+  std::string policy = "lfru";
 };
 
 // One thread at a time.

@@ -16,7 +16,7 @@ struct TierOptions {
   uint64_t ram_bytes = 0;
   // For experts alone, whatever the plan: they are tiered then even if all fit.
   std::optional<uint64_t> cache_bytes;
-  std::string policy = "lru";  // see experts/eviction_policy.h
+  std::string policy = "lfru";  // see experts/eviction_policy.h
   size_t reads_in_flight = 0;  // experts being read at a time; 0: as it pays
   std::optional<bool> direct_reads;  // past the page cache; none: as probed
   bool io_uring = true;              // else a pool of reading threads
