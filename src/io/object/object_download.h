@@ -13,7 +13,7 @@ namespace muster::io {
 struct DownloadOptions {
   uint64_t part_bytes = 8 << 20;
   size_t max_parallel = 8;          // parts in memory and under way
-  uint64_t sync_bytes = 128 << 20;  // what a crash costs at most
+  uint64_t sync_bytes = 64 << 20;  // what a crash costs at most
   std::string sha256;               // that it must have; empty: any
 };
 
