@@ -14,6 +14,7 @@ import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree
+import urllib.parse
 
 PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 GOLDENS = SOURCE / "tests/goldens"
@@ -29,7 +30,7 @@ def muster(*args, stdin="", env=None):
 
 class UsageTest(unittest.TestCase):
     def test_every_command_has_help_with_examples(self):
-        for command in ["run", "inspect", "tokenize", "eval", "bench", "simulate", "doctor"]:
+        for command in ["run", "inspect", "tokenize", "eval", "bench", "pack", "verify", "pull", "simulate", "doctor"]:
             done = muster(command, "--help")
             self.assertEqual(done.returncode, 0, command)
             self.assertIn("Examples:", done.stdout)
@@ -71,6 +72,49 @@ class UsageTest(unittest.TestCase):
                 done = muster(*args)
                 self.assertEqual(done.returncode, 1, args)
                 self.assertIn("bad.gguf", done.stderr)
+
+
+class PullTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = subprocess.Popen([sys.executable, SOURCE / "tests/object_server.py"], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True)
+        cls.origin = f"http://127.0.0.1:{int(cls.server.stdout.readline())}"
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stdin.close()
+        cls.server.wait()
+        cls.server.stdout.close()
+
+    def test_an_object_becomes_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = muster("pull", f"{self.origin}/o/cli1/-/100000.bin", folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stdout, f"{folder}/100000.bin\n")
+            self.assertEqual(os.path.getsize(f"{folder}/100000.bin"), 100000)
+
+    def test_a_wrong_checksum_leaves_no_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = muster("pull", f"{self.origin}/o/cli2/-/1000.bin", f"{folder}/x", "--sha256", "0" * 64)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("SHA-256", done.stderr)
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_redirects_to_this_machine_are_refused_unless_allowed(self):
+        target = urllib.parse.quote("http://localhost:PORT/o/cli3/-/1000.bin", safe="")
+        with tempfile.TemporaryDirectory() as folder:
+            url = f"{self.origin}/o/cli3/!redirect={target}/1000.bin"
+            done = muster("pull", url, folder)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("loopback", done.stderr)
+            self.assertEqual(muster("pull", url, folder, "--allow-private").returncode, 0)
+
+    def test_urls_that_make_no_sense_are_usage_errors_without_their_password(self):
+        for url in ["https://user:secret@host/x", "s3://bucket", "https://host/"]:
+            done = muster("pull", url)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertNotIn("secret", done.stderr)
 
 
 class GoldenModelTest(unittest.TestCase):

@@ -28,6 +28,7 @@ void AddBenchCommand(CLI::App& app, Outcome& outcome);
 void AddSimulateCommand(CLI::App& app, Outcome& outcome);
 void AddPackCommand(CLI::App& app, Outcome& outcome);
 void AddVerifyCommand(CLI::App& app, Outcome& outcome);
+void AddPullCommand(CLI::App& app, Outcome& outcome);
 void AddDoctorCommand(CLI::App& app, Outcome& outcome);
 
 // Prints "muster: message" on stderr and returns the exit code that fits.

@@ -108,6 +108,7 @@ int Main(int argc, char** argv) {
   AddSimulateCommand(app, outcome);
   AddPackCommand(app, outcome);
   AddVerifyCommand(app, outcome);
+  AddPullCommand(app, outcome);
   AddDoctorCommand(app, outcome);
   try {
     app.parse(argc, argv);
