@@ -182,10 +182,12 @@ class DamagedPackTest : public ::testing::Test {
   }
   ~DamagedPackTest() override { fs::remove_all(pack_); }
 
-  Status Load() const {
+  Status Load(const runtime::TierOptions& tiers = {}) const {
     const auto files = formats::OpenModelFiles(pack_);
     if (!files.ok()) return files.status();
-    return runtime::Engine::Load(*files, {.num_threads = 2}, nullptr).status();
+    return runtime::Engine::Load(*files, {.num_threads = 2, .tiers = tiers},
+                                 nullptr)
+        .status();
   }
   void Flip(const std::string& name, uint64_t at) const {
     std::fstream file(pack_ / name,
@@ -216,12 +218,34 @@ TEST_F(DamagedPackTest, AFlippedBitOfAnExpertIsNotComputedOn) {
   EXPECT_NE(status.message().find("experts-00000.bin"), std::string::npos);
 }
 
+TEST_F(DamagedPackTest, AFlippedBitOfAnExpertInATierFailsTheStepThatWantsIt) {
+  const auto files = formats::OpenModelFiles(pack_);
+  const auto flip_all_of_the_first_layer = [&] {
+    for (const auto& expert : files->pack->layers[0].experts) {
+      Flip("experts-00000.bin", expert.offset + 99);
+    }
+  };
+  flip_all_of_the_first_layer();
+  const auto engine = runtime::Engine::Load(
+      *files, {.num_threads = 2, .tiers = {.cache_bytes = 1 << 20}}, nullptr);
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  const std::vector<int32_t> tokens = {1, 2, 3};
+  const Status status = (*engine)->Append(tokens).status();
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_NE(status.message().find("of layer 0"), std::string::npos)
+      << status.message();
+  EXPECT_EQ((*engine)->position(), 0u);
+  flip_all_of_the_first_layer();  // repaired
+  EXPECT_TRUE((*engine)->Append(tokens).ok());
+}
+
 TEST_F(DamagedPackTest, AFlippedBitOfADenseTensorIsNotComputedOn) {
   const auto files = formats::OpenModelFiles(pack_);
   for (const char* name : {"token_embd.weight", "blk.0.attn_q.weight",
                            "blk.1.ffn_gate_inp.weight", "output_norm.weight"}) {
     Flip("dense.bin", files->Find(name)->offset + 5);
     EXPECT_EQ(Load().code(), Code::kCorrupt) << name;
+    EXPECT_EQ(Load({.cache_bytes = 1 << 20}).code(), Code::kCorrupt) << name;
     Flip("dense.bin", files->Find(name)->offset + 5);
   }
   EXPECT_TRUE(Load().ok());

@@ -104,6 +104,7 @@ Result<OpenedModel> OpenModel(const EngineFlags& flags) {
         .context_length = flags.context_length,
         .chunk_tokens = or_tuned(flags.chunk_tokens, tuned.chunk_tokens),
         .kv_type = KvTypeOf(flags.kv_type),
+        .logit_rows = flags.logit_rows,
         .tiers = {.ram_bytes = ram_bytes, .policy = flags.eviction}};
     ASSIGN_OR_RETURN(opened.engine,
                      runtime::Engine::Load(opened.files, options, &progress));

@@ -19,7 +19,8 @@ struct EngineFlags {
   size_t context_length = 4096;
   size_t chunk_tokens = 0;  // 0: tuned, else as the engine has it
   std::string kv_type = "f16";
-  std::string ram;  // empty: what the process may use
+  size_t logit_rows = 1;  // no flag: the command knows (see EngineOptions)
+  std::string ram;        // empty: what the process may use
   std::string eviction = "lfru";
   std::string isa;  // empty: the best
   bool quiet = false;

@@ -53,6 +53,11 @@ Result<Text> ReadTokens(const EvalOptions& options,
   return read;
 }
 
+// A window's logits are wanted at once.
+size_t LogitRows(const EvalOptions& options) {
+  return options.window == 0 ? kDefaultWindow : options.window;
+}
+
 Result<runtime::Windows> ChooseWindows(const EvalOptions& options,
                                        size_t context_length) {
   runtime::Windows windows;
@@ -179,6 +184,7 @@ Result<OpenedModel> OpenReference(const EvalOptions& options,
                                   const std::vector<int32_t>& tokens) {
   EngineFlags flags = options.engine;
   flags.model = options.reference;
+  flags.logit_rows = LogitRows(options);
   ASSIGN_OR_RETURN(auto opened, OpenModel(flags));
   ASSIGN_OR_RETURN(const auto tokenizer,
                    tokenizer::LoadTokenizer(opened.files));
@@ -220,7 +226,9 @@ Status CompareWithReference(const EvalOptions& options, OpenedModel& opened,
 }
 
 Status Run(const EvalOptions& options) {
-  ASSIGN_OR_RETURN(auto opened, OpenModel(options.engine));
+  EngineFlags flags = options.engine;
+  flags.logit_rows = LogitRows(options);
+  ASSIGN_OR_RETURN(auto opened, OpenModel(flags));
   ASSIGN_OR_RETURN(const auto tokenizer,
                    tokenizer::LoadTokenizer(opened.files));
   ASSIGN_OR_RETURN(const std::string bytes, ReadText({.file = options.file}));

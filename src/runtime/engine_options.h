@@ -17,7 +17,7 @@ struct TierOptions {
   // For experts alone, whatever the plan: they are tiered then even if all fit.
   std::optional<uint64_t> cache_bytes;
   std::string policy = "lfru";  // see experts/eviction_policy.h
-  size_t reads_in_flight = 0;  // experts being read at a time; 0: as it pays
+  size_t reads_in_flight = 0;   // experts being read at a time; 0: as it pays
   std::optional<bool> direct_reads;  // past the page cache; none: as probed
   bool io_uring = true;              // else a pool of reading threads
 };
@@ -27,6 +27,9 @@ struct EngineOptions {
   size_t context_length = 4096;  // positions; at most the model's own
   size_t chunk_tokens = 512;     // prompt tokens a step
   kernels::KvType kv_type = kernels::KvType::kF16;
+  // Tokens of which AppendForAllLogits may be asked at a time: their logits are
+  // part of the plan of memory.
+  size_t logit_rows = 1;
   TierOptions tiers;
 };
 

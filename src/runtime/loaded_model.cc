@@ -32,6 +32,13 @@ size_t AlignUp(size_t n) {
   return (n + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
 }
 
+Status Damaged(const std::string& path, uint64_t size_bytes, uint64_t offset) {
+  return Corrupt(fmt::format(
+      "{}: the {} bytes at offset {} are damaged: their checksum does not fit. "
+      "`muster verify` says what they belong to",
+      path, size_bytes, offset));
+}
+
 size_t NumScales(const MatrixRef& ref) {
   const ScaleRef& s = *ref.scales;
   return ((ref.rows + s.tile_rows - 1) / s.tile_rows) *
@@ -316,10 +323,7 @@ class Loader {
       RETURN_IF_ERROR(ReadPiece(read, files, &checksum));
     }
     if (checksum.Get() == *read.checksum) return {};
-    return Corrupt(fmt::format(
-        "{}: the {} bytes at offset {} are damaged: their checksum does not "
-        "fit. `muster verify` says what they belong to",
-        files[read.file].path(), read.size_bytes, read.offset));
+    return Damaged(files[read.file].path(), read.size_bytes, read.offset);
   }
 
   // `checksum` may be null.
@@ -368,6 +372,20 @@ uint64_t MemoryBytes(const model::WeightIndex& index,
   return loader.total_bytes();
 }
 
+// A tensor that stays on disk.
+Status Verify(const io::File& file, const model::MatrixRef& ref,
+              const Checksum& expected) {
+  std::vector<std::byte> piece;
+  ChecksumStream checksum;
+  for (uint64_t done = 0; done < ref.size_bytes(); done += piece.size()) {
+    piece.resize(std::min<uint64_t>(kReadBytes, ref.size_bytes() - done));
+    RETURN_IF_ERROR(file.ReadAt(ref.offset + done, piece));
+    checksum.Update(piece);
+  }
+  if (checksum.Get() == expected) return {};
+  return Damaged(file.path(), ref.size_bytes(), ref.offset);
+}
+
 // Where rows are looked up: what the loader has left on disk, if so.
 Status OpenEmbedding(const formats::ModelFiles& files,
                      const model::MatrixRef& ref, LoadedModel& loaded) {
@@ -376,6 +394,11 @@ Status OpenEmbedding(const formats::ModelFiles& files,
     return {};
   }
   ASSIGN_OR_RETURN(auto file, io::File::Open(files.paths[ref.file]));
+  if (files.pack != nullptr) {
+    const Checksum* checksum = files.pack->DenseChecksum(ref.offset);
+    CHECK(checksum != nullptr);
+    RETURN_IF_ERROR(Verify(file, ref, *checksum));
+  }
   loaded.embedding = EmbeddingTable(std::move(file), ref);
   return {};
 }

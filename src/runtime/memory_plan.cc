@@ -69,7 +69,8 @@ Result<MemoryPlan> PlanMemory(const MemoryDemand& demand, uint64_t ram_bytes,
   return plan;
 }
 
-uint64_t WorkingBytes(const model::ModelConfig& config, size_t chunk_tokens) {
+uint64_t WorkingBytes(const model::ModelConfig& config, size_t chunk_tokens,
+                      size_t logit_rows) {
   uint64_t widest_row = 0;  // floats of a row in one layer's feed-forward part
   for (const model::LayerConfig& layer : config.layers) {
     const uint64_t pairs = layer.is_moe ? layer.router.top_k : 1;
@@ -80,7 +81,8 @@ uint64_t WorkingBytes(const model::ModelConfig& config, size_t chunk_tokens) {
   }
   const uint64_t row = 5 * config.model_dim + 3 * config.q_dim() +
                        2 * config.kv_dim() + widest_row;
-  return chunk_tokens * row * sizeof(float) + config.vocab_size * sizeof(float);
+  return chunk_tokens * row * sizeof(float) +
+         logit_rows * config.vocab_size * sizeof(float);
 }
 
 std::string Describe(const MemoryPlan& plan) {

@@ -36,8 +36,9 @@ struct MemoryPlan {
 Result<MemoryPlan> PlanMemory(const MemoryDemand& demand, uint64_t ram_bytes,
                               const MemoryInfo& memory);
 
-// Of a step of `chunk_tokens` with logits of one row.
-uint64_t WorkingBytes(const model::ModelConfig& config, size_t chunk_tokens);
+// Of a step of `chunk_tokens`, and of the logits of `logit_rows`.
+uint64_t WorkingBytes(const model::ModelConfig& config, size_t chunk_tokens,
+                      size_t logit_rows);
 
 // "dense weights 310 MiB, cache of 4096 tokens 96 MiB, ..., experts 1.1 of 4.2
 // GiB (27 %)".

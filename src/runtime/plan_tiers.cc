@@ -21,7 +21,8 @@ MemoryDemand DemandOf(const model::ModelConfig& config,
       std::min(options.context_length, config.context_length);
   return {.kv_bytes = KvCache::SizeBytes(config, positions, options.kv_type),
           .working_bytes =
-              WorkingBytes(config, std::min(positions, options.chunk_tokens))};
+              WorkingBytes(config, std::min(positions, options.chunk_tokens),
+                           std::min(positions, options.logit_rows))};
 }
 
 // Enough to keep the disk busy while a prompt's layer computes. Where experts
