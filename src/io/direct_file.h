@@ -24,6 +24,7 @@ class DirectFile {
   int fd() const { return file_.fd(); }  // open as long as this object is
   const std::string& path() const { return file_.path(); }
   uint64_t size_bytes() const { return file_.size_bytes(); }
+  RemoteFile* remote() const { return file_.remote(); }  // see File
   bool is_direct() const { return why_not_.empty(); }
   const std::string& why_not() const { return why_not_; }  // empty: direct
 

@@ -9,9 +9,18 @@
 #include <cstring>
 #include <utility>
 
+#include "io/remote_files.h"
+
 namespace muster::io {
 
 Result<File> File::Open(const std::string& path, int flags) {
+  if (IsRemotePath(path)) {
+    ASSIGN_OR_RETURN(auto remote, OpenRemoteFile(path));
+    ASSIGN_OR_RETURN(File file, Open(remote->local_path(), flags));
+    file.path_ = remote->name();
+    file.remote_ = std::move(remote);
+    return file;
+  }
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
   if (fd < 0) {
     const Code code = errno == ENOENT ? Code::kNotFound : Code::kIoError;
@@ -32,12 +41,14 @@ Result<File> File::Open(const std::string& path, int flags) {
 File::File(File&& other) noexcept
     : path_(std::move(other.path_)),
       fd_(std::exchange(other.fd_, -1)),
-      size_bytes_(other.size_bytes_) {}
+      size_bytes_(other.size_bytes_),
+      remote_(std::move(other.remote_)) {}
 
 File& File::operator=(File&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(fd_, other.fd_);
   std::swap(size_bytes_, other.size_bytes_);
+  std::swap(remote_, other.remote_);
   return *this;
 }
 
@@ -48,6 +59,17 @@ File::~File() {
 void File::AdviseRandom() { posix_fadvise(fd_, 0, 0, POSIX_FADV_RANDOM); }
 
 Status File::ReadAt(uint64_t offset, std::span<std::byte> dst) const {
+  const bool within =
+      offset <= size_bytes_ && dst.size() <= size_bytes_ - offset;
+  if (remote_ == nullptr || !within || dst.empty()) {
+    return ReadLocally(offset, dst);
+  }
+  ASSIGN_OR_RETURN(const RangeHold hold,
+                   RangeHold::Take({remote_.get(), offset, dst.size()}));
+  return ReadLocally(offset, dst);
+}
+
+Status File::ReadLocally(uint64_t offset, std::span<std::byte> dst) const {
   size_t done = 0;
   while (done < dst.size()) {
     const ssize_t n = pread(fd_, dst.data() + done, dst.size() - done,

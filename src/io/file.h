@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -10,10 +11,13 @@
 
 namespace muster::io {
 
+class RemoteFile;
+
 // Read-only. Reads are thread-safe; moving is not.
 class File {
  public:
-  // Fails with kNotFound or kIoError, and kInvalidArgument on a folder.
+  // Fails with kNotFound or kIoError, and kInvalidArgument on a folder. A URL
+  // is opened as remote_files.h says: its local file, which reads fill.
   //   flags: O_DIRECT or none
   static Result<File> Open(const std::string& path, int flags = 0);
 
@@ -21,9 +25,12 @@ class File {
   File& operator=(File&& other) noexcept;
   ~File();
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return path_; }  // for people, if a URL
   int fd() const { return fd_; }  // open as long as this object is
   uint64_t size_bytes() const { return size_bytes_; }
+
+  // Null: a local file. Else what is read through fd() must be held.
+  RemoteFile* remote() const { return remote_.get(); }
 
   // Reads will come from anywhere: the system need not read ahead.
   void AdviseRandom();
@@ -36,9 +43,12 @@ class File {
   File(std::string path, int fd, uint64_t size_bytes)
       : path_(std::move(path)), fd_(fd), size_bytes_(size_bytes) {}
 
+  Status ReadLocally(uint64_t offset, std::span<std::byte> dst) const;
+
   std::string path_;
   int fd_ = -1;
   uint64_t size_bytes_ = 0;
+  std::shared_ptr<RemoteFile> remote_;  // shared: by all who opened the URL
 };
 
 // A whole file as text. Fails with kInvalidArgument when it is larger than
