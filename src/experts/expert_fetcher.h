@@ -23,6 +23,13 @@ struct FetchCounters {
   uint64_t read_bytes = 0;
   double wait_seconds = 0;    // in Wait, with nothing landed
   double unpack_seconds = 0;  // verifying and converting
+  // Of remote models: experts whose bytes were staged already when they were
+  // wanted, those that had to be fetched, and those that proved to be wrong and
+  // were fetched anew.
+  uint64_t staged_experts = 0;
+  uint64_t remote_experts = 0;
+  uint64_t dropped_experts = 0;
+  uint64_t remote_bytes = 0;  // over the network; headers, dense weights too
 };
 
 // All methods are called by the one thread that owns the fetcher.

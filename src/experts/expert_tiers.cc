@@ -231,6 +231,10 @@ telemetry::TierCounters ExpertTiers::counters() const {
   counters.fetched_bytes = fetch.read_bytes;
   counters.stall_seconds = fetch.wait_seconds;
   counters.unpack_seconds = fetch.unpack_seconds;
+  counters.staged_experts = fetch.staged_experts;
+  counters.remote_experts = fetch.remote_experts;
+  counters.dropped_experts = fetch.dropped_experts;
+  counters.remote_bytes = fetch.remote_bytes;
   counters.evictions = cache_->num_evictions();
   return counters;
 }

@@ -34,6 +34,8 @@ class WarmFetcher final : public ExpertFetcher {
       std::unique_ptr<io::ReadEngine> engine, const WarmOptions& options);
   ~WarmFetcher() override;
 
+  const ExpertStore& store() const { return *store_; }
+
   std::string Name() const override;
   bool CanStart() const override { return !free_flights_.empty(); }
   size_t num_in_flight() const override {

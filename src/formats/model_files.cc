@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
 
 #include "formats/expert_pack.h"
 #include "formats/gguf.h"
+#include "formats/pack_manifest.h"
 #include "formats/safetensors.h"
 #include "io/file.h"
+#include "io/remote_files.h"
 
 namespace muster::formats {
 namespace {
@@ -36,6 +39,13 @@ Result<ModelFiles> OpenFolder(const std::string& folder) {
   return InvalidArgument(
       fmt::format("{}: the folder holds several models; name one of {}", folder,
                   fmt::join(ggufs, ", ")));
+}
+
+// A remote pack is named by its manifest: nobody lists remote folders.
+std::optional<std::string> RemotePackOf(const std::string& url) {
+  const std::string end = fmt::format("/{}", kManifestName);
+  if (!url.ends_with(end)) return std::nullopt;
+  return url.substr(0, url.size() - end.size());
 }
 
 Status WhatItIsInstead(const std::string& path, std::string_view start) {
@@ -91,7 +101,11 @@ Status ModelFiles::BuildIndex() {
 }
 
 Result<ModelFiles> OpenModelFiles(const std::string& path) {
-  if (fs::is_directory(path)) return OpenFolder(path);
+  if (io::IsRemotePath(path)) {
+    if (const auto folder = RemotePackOf(path)) return OpenPack(*folder);
+  } else if (fs::is_directory(path)) {
+    return OpenFolder(path);
+  }
   ASSIGN_OR_RETURN(const auto file, io::File::Open(path));
   std::array<char, 32> start{};
   const size_t count = std::min<uint64_t>(start.size(), file.size_bytes());

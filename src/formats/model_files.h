@@ -72,8 +72,10 @@ struct ModelFiles {
 // Opens `path`: a .gguf file (single, or any shard of a split whose siblings
 // stand beside it), a .safetensors file, a folder of them with config.json, or
 // an expert pack.
-// The format is told from the content, not from the name. Errors name the file,
-// the offset, what was found, what was expected and what to do.
+// Or a URL, where those are read (io/remote_files.h): of a .gguf or
+// .safetensors file, or of a pack's manifest.json. The format is told from the
+// content, not from the name. Errors name the file, the offset, what was found,
+// what was expected and what to do.
 Result<ModelFiles> OpenModelFiles(const std::string& path);
 
 }  // namespace muster::formats

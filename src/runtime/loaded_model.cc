@@ -12,6 +12,7 @@
 #include "experts/packed_model.h"
 #include "formats/expert_pack.h"
 #include "io/file.h"
+#include "io/remote_files.h"
 #include "kernels/dequantize.h"
 #include "kernels/pack_panels.h"
 #include "kernels/scratch.h"
@@ -87,6 +88,7 @@ class Loader {
 
   Status Read(const std::vector<io::File>& files, ThreadPool& pool,
               LoadProgress* progress) {
+    PrefetchRemote(files);
     Mutex mutex;
     Status first_error;
     pool.ForEach(reads_.size(), [&](size_t i) {
@@ -107,6 +109,18 @@ class Loader {
   }
 
  private:
+  // All at once: what few threads ask for, one piece after another, would leave
+  // a network idle.
+  void PrefetchRemote(const std::vector<io::File>& files) const {
+    std::vector<io::RemoteRange> ranges;
+    for (const ReadTask& read : reads_) {
+      io::RemoteFile* file = files[read.file].remote();
+      if (file == nullptr || read.size_bytes == 0) continue;
+      ranges.push_back({file, read.offset, read.size_bytes});
+    }
+    if (!ranges.empty()) ranges.front().file->files().Prefetch(ranges);
+  }
+
   struct ReadTask {
     uint32_t file = 0;
     uint64_t offset = 0;

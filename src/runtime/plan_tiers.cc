@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
+#include "experts/cold_fetcher.h"
 #include "experts/pack_store.h"
 #include "experts/source_expert.h"
 #include "experts/source_store.h"
 #include "experts/warm_fetcher.h"
 #include "io/known_disk.h"
 #include "io/open_read_engine.h"
+#include "io/remote_files.h"
 #include "runtime/kv_cache.h"
 
 namespace muster::runtime {
@@ -33,11 +35,39 @@ size_t ReadsInFlight(const TierOptions& options,
   return store.reads_into_slot() ? 24 : 8;
 }
 
+// Where the experts are when that is not here.
+struct RemoteStore {
+  // Of all paths of the store; null for a local one. Empty: all are local.
+  std::vector<std::shared_ptr<io::RemoteFile>> files;
+  bool is_staged = true;  // whole
+  uint64_t memory_bytes = 0;
+};
+
+Result<RemoteStore> OpenRemote(const experts::ExpertStore& store) {
+  RemoteStore remote;
+  const std::vector<std::string>& paths = store.paths();
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (!io::IsRemotePath(paths[i])) continue;
+    remote.files.resize(paths.size());
+    ASSIGN_OR_RETURN(remote.files[i], io::OpenRemoteFile(paths[i]));
+    io::RemoteFile* file = remote.files[i].get();
+    const io::RemoteRange all = {file, 0, file->size_bytes()};
+    if (!file->files().Present({&all, 1})) remote.is_staged = false;
+    remote.memory_bytes = file->files().MemoryBytes();
+  }
+  return remote;
+}
+
 // As the disk was found to be fastest; where it cannot be probed, directly.
+// What comes over the network has just been written: the page cache has it.
 bool ReadsDirectly(const TierOptions& options,
-                   const experts::ExpertStore& store) {
+                   const experts::ExpertStore& store,
+                   const RemoteStore& remote) {
   if (options.direct_reads) return *options.direct_reads;
-  const auto disk = io::KnownDisk(store.paths()[0]);
+  if (!remote.is_staged) return false;
+  const bool is_local = remote.files.empty() || remote.files[0] == nullptr;
+  const auto disk = io::KnownDisk(is_local ? store.paths()[0]
+                                           : remote.files[0]->local_path());
   return !disk.ok() || disk->best.direct;
 }
 
@@ -82,6 +112,7 @@ Status PlanTiers(const formats::ModelFiles& files,
   auto table = MakeExpertTable(loaded.config, index);
   std::unique_ptr<experts::ExpertStore> store;
   experts::WarmOptions warm;
+  RemoteStore remote;
   if (table.ok()) {
     store = MakeStore(files, index, *table);
     warm.max_in_flight = ReadsInFlight(options.tiers, *store);
@@ -89,22 +120,33 @@ Status PlanTiers(const formats::ModelFiles& files,
     demand.floor_bytes = experts::ExpertCache::FloorBytes(*table);
     demand.staging_bytes =
         experts::WarmFetcher::StagingBytes(*store, *table, warm);
+    ASSIGN_OR_RETURN(remote, OpenRemote(*store));
+    demand.staging_bytes += remote.memory_bytes;
   }
   const auto plan =
       PlanMemory(demand, options.tiers.ram_bytes, ReadMemoryInfo());
   if (!plan.ok()) return table.ok() ? plan.status() : table.status();
   loaded.plan = *plan;
+  // All fit, but not all are here: it begins with those that are called.
+  if (!remote.is_staged && table->num_experts() > 0) loaded.plan.tiered = true;
   if (options.tiers.cache_bytes && table.ok() && table->num_experts() > 0) {
     loaded.plan.tiered = true;
     loaded.plan.cache_bytes = *options.tiers.cache_bytes;
   }
   if (!loaded.plan.tiered) return {};
-  warm.direct = ReadsDirectly(options.tiers, *store);
+  warm.direct = ReadsDirectly(options.tiers, *store, remote);
   auto opened = io::OpenReadEngine(
       {.depth = 3 * warm.max_in_flight, .allow_uring = options.tiers.io_uring});
-  ASSIGN_OR_RETURN(auto fetcher,
+  ASSIGN_OR_RETURN(auto warm_fetcher,
                    experts::WarmFetcher::Create(
                        std::move(store), std::move(opened.engine), warm));
+  std::unique_ptr<experts::ExpertFetcher> fetcher;
+  if (remote.files.empty()) {
+    fetcher = std::move(warm_fetcher);
+  } else {
+    fetcher = std::make_unique<experts::ColdFetcher>(std::move(warm_fetcher),
+                                                     std::move(remote.files));
+  }
   ASSIGN_OR_RETURN(loaded.tiers, experts::ExpertTiers::Create(
                                      std::move(*table), std::move(fetcher),
                                      {.budget_bytes = loaded.plan.cache_bytes,

@@ -21,8 +21,13 @@ struct TierCounters {
   uint64_t evictions = 0;
   uint64_t failed_reads = 0;       // each was tried again, or failed its step
   uint64_t checksum_failures = 0;  // of them, because the bytes were wrong
-  double stall_seconds = 0;        // the step had nothing to do but wait
-  double unpack_seconds = 0;       // verifying and converting what had come
+  // Of a remote model: see experts/expert_fetcher.h.
+  uint64_t staged_experts = 0;
+  uint64_t remote_experts = 0;
+  uint64_t dropped_experts = 0;
+  uint64_t remote_bytes = 0;
+  double stall_seconds = 0;   // the step had nothing to do but wait
+  double unpack_seconds = 0;  // verifying and converting what had come
 
   // What happened since `earlier`, an older reading of the same.
   TierCounters Since(const TierCounters& earlier) const {
@@ -37,6 +42,10 @@ struct TierCounters {
     d.evictions -= earlier.evictions;
     d.failed_reads -= earlier.failed_reads;
     d.checksum_failures -= earlier.checksum_failures;
+    d.staged_experts -= earlier.staged_experts;
+    d.remote_experts -= earlier.remote_experts;
+    d.dropped_experts -= earlier.dropped_experts;
+    d.remote_bytes -= earlier.remote_bytes;
     d.stall_seconds -= earlier.stall_seconds;
     d.unpack_seconds -= earlier.unpack_seconds;
     return d;
