@@ -24,6 +24,7 @@ namespace {
 // wait.
 Result<BenchPlan> PlanFor(const BenchFlags& flags) {
   ASSIGN_OR_RETURN(const std::string path, ModelOrDemo(flags.engine.model));
+  ASSIGN_OR_RETURN(const auto remote, OpenRemoteFor(path, flags.engine.remote));
   ASSIGN_OR_RETURN(const auto files, formats::OpenModelFiles(path));
   ASSIGN_OR_RETURN(const auto read, model::ReadConfig(files));
   return MakePlan(flags, read.config);

@@ -12,9 +12,12 @@
 namespace muster::cli {
 
 void AddModelFlags(CLI::App& command, EngineFlags& flags) {
-  command.add_option("model", flags.model,
-                     "A .gguf file, a .safetensors file or a folder; none: the "
-                     "demo model");
+  command.add_option(
+      "model", flags.model,
+      "A .gguf file, a .safetensors file, a folder or the URL of "
+      "a file (https://, s3://, az://, hf://); none: the demo "
+      "model");
+  AddRemoteFlags(command, flags.remote);
   command.add_option("--isa", flags.isa,
                      "Force an instruction set: avx2, avx512, avx512vnni");
   command.add_option(
@@ -81,6 +84,7 @@ Result<OpenedModel> OpenModel(const EngineFlags& flags) {
   }
   ASSIGN_OR_RETURN(const std::string path, ModelOrDemo(flags.model));
   OpenedModel opened;
+  ASSIGN_OR_RETURN(opened.remote, OpenRemoteFor(path, flags.remote));
   ASSIGN_OR_RETURN(opened.files, formats::OpenModelFiles(path));
   uint64_t ram_bytes = 0;
   if (!flags.ram.empty()) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "cli/remote_flags.h"
 #include "cli/tuning.h"
 #include "formats/model_files.h"
 #include "runtime/engine.h"
@@ -22,6 +23,7 @@ struct EngineFlags {
   size_t logit_rows = 1;  // no flag: the command knows (see EngineOptions)
   std::string ram;        // empty: what the process may use
   std::string eviction = "lfru";
+  RemoteFlags remote;
   std::string isa;  // empty: the best
   bool quiet = false;
   bool no_tuning = false;
@@ -29,8 +31,8 @@ struct EngineFlags {
 
 void AddEngineFlags(CLI::App& command, EngineFlags& flags);
 
-// Of these, only the model, --ram, --eviction, --isa, --no-tuning and --quiet:
-// for a command that takes the others as lists.
+// Of these, only the model, where it is staged, --ram, --eviction, --isa,
+// --no-tuning and --quiet: for a command that takes the others as lists.
 void AddModelFlags(CLI::App& command, EngineFlags& flags);
 
 // The names that --kv takes.
@@ -44,6 +46,9 @@ kernels::KvType KvTypeOf(const std::string& name);
 Tuning TunedDefaults(const EngineFlags& flags);
 
 struct OpenedModel {
+  // First, so that it outlives what reads through it. Null: a local model.
+  // Shared: by the files that it opens.
+  std::shared_ptr<io::RemoteFiles> remote;
   formats::ModelFiles files;
   std::unique_ptr<runtime::Engine> engine;
   double load_seconds = 0;

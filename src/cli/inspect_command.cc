@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/demo_model.h"
 #include "cli/print_json.h"
+#include "cli/remote_flags.h"
 #include "formats/model_files.h"
 #include "model/config_reader.h"
 #include "model/parameters.h"
@@ -38,6 +39,7 @@ struct Inspection {
 
 Result<Inspection> Inspect(const std::string& path) {
   Inspection i;
+  ASSIGN_OR_RETURN(const auto remote, OpenRemoteFor(path, {}));
   ASSIGN_OR_RETURN(i.files, formats::OpenModelFiles(path));
   ASSIGN_OR_RETURN(i.read, model::ReadConfig(i.files));
   ASSIGN_OR_RETURN(const auto index, model::BindWeights(i.files, i.read));

@@ -51,6 +51,17 @@ std::string PhaseText(const char* name, const Spent& spent) {
       100 * c.unpack_seconds / spent.seconds);
 }
 
+// Of a remote model; the start-up is what came before the prompt.
+std::string RemoteText(const TierCounters& start, const TierCounters& now) {
+  if (now.remote_experts + now.staged_experts == 0) return "";
+  return fmt::format(
+      "  remote   {} over the network, {} of them before the prompt; {} "
+      "experts "
+      "fetched, {} were staged already\n",
+      FormatBytes(now.remote_bytes), FormatBytes(start.remote_bytes),
+      FormatCount(now.remote_experts), FormatCount(now.staged_experts));
+}
+
 ordered_json PhaseJson(const Spent& spent) {
   const TierCounters& c = spent.counters;
   return {{"queries", c.queries},
@@ -66,6 +77,10 @@ ordered_json PhaseJson(const Spent& spent) {
           {"evictions", c.evictions},
           {"failed_reads", c.failed_reads},
           {"checksum_failures", c.checksum_failures},
+          {"staged_experts", c.staged_experts},
+          {"remote_experts", c.remote_experts},
+          {"dropped_experts", c.dropped_experts},
+          {"remote_bytes", c.remote_bytes},
           {"stall_seconds", c.stall_seconds},
           {"stall_bytes_per_second", StallRate(c)},
           {"unpack_seconds", c.unpack_seconds}};
@@ -83,7 +98,8 @@ std::string TierText(const runtime::Engine& engine, const RunSpeeds& speeds) {
                      FormatBytes(tiers->table().total_bytes()),
                      tiers->fetcher().Name()) +
          PhaseText("prompt", OfPrompt(speeds)) +
-         PhaseText("answer", OfAnswer(engine, speeds));
+         PhaseText("answer", OfAnswer(engine, speeds)) +
+         RemoteText(speeds.tiers_before, engine.tier_counters());
 }
 
 ordered_json TierJson(const runtime::Engine& engine, const RunSpeeds& speeds) {
@@ -95,6 +111,7 @@ ordered_json TierJson(const runtime::Engine& engine, const RunSpeeds& speeds) {
           {"resident_bytes", tiers->cache().resident_bytes()},
           {"capacity_bytes", tiers->cache().capacity_bytes()},
           {"warm", tiers->fetcher().Name()},
+          {"remote_bytes", engine.tier_counters().remote_bytes},
           {"prompt", PhaseJson(OfPrompt(speeds))},
           {"answer", PhaseJson(OfAnswer(engine, speeds))}};
 }

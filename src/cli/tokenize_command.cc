@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/demo_model.h"
 #include "cli/print_json.h"
+#include "cli/remote_flags.h"
 #include "cli/text_input.h"
 #include "formats/model_files.h"
 #include "tokenizer/tokenizer.h"
@@ -50,6 +51,7 @@ void PrintTokens(const TokenizeOptions& options,
 
 Status Tokenize(const TokenizeOptions& options) {
   ASSIGN_OR_RETURN(const std::string path, ModelOrDemo(options.model));
+  ASSIGN_OR_RETURN(const auto remote, OpenRemoteFor(path, {}));
   ASSIGN_OR_RETURN(const auto files, formats::OpenModelFiles(path));
   ASSIGN_OR_RETURN(const auto tokenizer, tokenizer::LoadTokenizer(files));
   for (const std::string& warning : tokenizer->warnings()) {
