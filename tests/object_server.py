@@ -11,11 +11,14 @@ SESSION/FAULTS/SIZE.bin, behind one of these prefixes:
   /az/ACCOUNT/CONTAINER/PATH           shared key or SAS, except of "public"
   /hf/ORG/REPO/resolve/REV/PATH        bearer token if ORG is "private"; then a
                                        redirect to localhost, another host
+  /f/SESSION/FAULTS/ABSOLUTE/PATH      a file of the source tree or /tmp/muster-*
   /seen/SESSION                        what was asked: a line per request
+  /served/SESSION                      bytes of objects that were sent
   /connections                         how many there have been
 
 FAULTS: "-" or NAME[=ARGUMENT][,TIMES] joined by "+", the argument with percent
-codes; TIMES: of the first so many requests. Requests of bytes 0-0, the first look, are spared unless the name
+codes; TIMES: of the first so many requests. "flip=NAME:OFFSET" flips a bit of that file once. Requests of bytes 0-0,
+the first look, are spared unless the name
 begins with "!". See `Faults`.
 """
 import base64
@@ -40,6 +43,8 @@ PATTERN = bytes(i * i % 251 for i in range(PERIOD))
 lock = threading.Lock()
 seen = {}  # session -> lines
 served = {}  # (session, fault) -> times
+sent_bytes = {}  # session -> number
+SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 num_connections = 0
 
 
@@ -77,6 +82,8 @@ class Faults:
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    file = None  # whose bytes are sent; None: the pattern's
+    session = None
     disable_nagle_algorithm = True
     wbufsize = -1
 
@@ -96,6 +103,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.send_text("".join(line + "\n" for line in seen.get(parts[1], [])))
         if parts[0] == "connections":
             return self.send_text(f"{num_connections}\n")
+        if parts[0] == "served":
+            return self.send_text(f"{sent_bytes.get(parts[1], 0)}\n")
+        if parts[0] == "f":
+            return self.send_file(parts[1], parts[2], "/" + "/".join(parts[3:]))
         skip = {"o": 1, "s3": 2, "az": 3, "hf": 5}.get(parts[0])
         if skip is None or len(parts) != skip + 3:
             return self.send_error_page(404, "NoSuchKey")
@@ -115,6 +126,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if parts[0] == "hf":
             return self.send_hub_redirect(session, spec, name)
         return self.send_object(session, spec, int(name.removesuffix(".bin")))
+
+    def send_file(self, session, spec, path):
+        real = os.path.realpath(path)
+        if not real.startswith((SOURCE + "/", "/tmp/muster-")) or not os.path.isfile(real):
+            return self.send_error_page(404, "NoSuchKey")
+        with lock:
+            seen.setdefault(session, []).append(f"{path} range={self.headers['range']} ")
+        self.file = real
+        self.session = session
+        try:
+            self.send_object(session, spec, os.path.getsize(real))
+        finally:
+            self.file = None
 
     # ---- Who may.
 
@@ -226,10 +250,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.send_header("Content-Length", str(size))
         self.end_headers()
-        self.write_quietly(content(0, size))
+        self.write_quietly(self.content(0, size))
 
     def send_range(self, first, last, size, etag, faults):
-        body = content(first, last + 1)
+        body = self.content(first, last + 1)
+        if "flip" in faults:
+            body = self.flip_once(body, first, faults["flip"])
         shift = 1 if "range" in faults else 0
         total = size + 1 if "grown" in faults else size
         self.send_response(206)
@@ -252,6 +278,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.connection.recv(1)  # until the client hangs up
             return self.drop()
         self.write_quietly(body)
+
+    def flip_once(self, body, first, where):
+        name, _, offset = where.partition(":")
+        at = int(offset) - first
+        if os.path.basename(self.file) != name or not 0 <= at < len(body):
+            return body
+        with lock:
+            count = served.get((self.session, "flip"), 0)
+            served[self.session, "flip"] = count + 1
+        return body if count else body[:at] + bytes([body[at] ^ 1]) + body[at + 1:]
+
+    def content(self, begin, end):
+        if self.file is None:
+            return content(begin, end)
+        with lock:
+            sent_bytes[self.session] = sent_bytes.get(self.session, 0) + end - begin
+        with open(self.file, "rb") as file:
+            file.seek(begin)
+            return file.read(end - begin)
 
     def write_quietly(self, body):
         try:
