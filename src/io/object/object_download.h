@@ -12,9 +12,9 @@ namespace muster::io {
 
 struct DownloadOptions {
   uint64_t part_bytes = 8 << 20;
-  size_t max_parallel = 8;          // parts in memory and under way
+  size_t max_parallel = 8;         // parts in memory and under way
   uint64_t sync_bytes = 64 << 20;  // what a crash costs at most
-  std::string sha256;               // that it must have; empty: any
+  std::string sha256;              // that it must have; empty: any
 };
 
 // May be read from another thread while a download runs.
