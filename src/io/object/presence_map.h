@@ -26,7 +26,7 @@ struct StagedIdentity {
   bool operator==(const StagedIdentity&) const = default;
 };
 
-inline constexpr uint64_t kStagedBlockBytes = 64 << 10;
+inline constexpr uint64_t kStagedBlockBytes = 16 << 10;
 
 inline uint64_t NumStagedBlocks(uint64_t size_bytes) {
   return size_bytes / kStagedBlockBytes + (size_bytes % kStagedBlockBytes != 0);

@@ -342,7 +342,7 @@ TEST_F(StageTest, AServerWithoutRangesIsRefused) {
 }
 
 TEST_F(StageTest, AFullDiskFailsTheReadAndTheRestStays) {
-  if (mount("none", options_.folder.c_str(), "tmpfs", 0, "size=1m") != 0) {
+  if (mount("none", options_.folder.c_str(), "tmpfs", 0, "size=400k") != 0) {
     GTEST_SKIP() << "may not mount";
   }
   {
