@@ -55,6 +55,7 @@ std::string LayerText(const PackedLayer& layer) {
 template <class List, class Fn>
 std::string Lines(const List& list, const Fn& text_of) {
   std::vector<std::string> lines;
+  lines.reserve(list.size());
   for (const auto& entry : list) lines.push_back(text_of(entry));
   return fmt::format("[\n{}]", fmt::join(lines, ",\n"));
 }
