@@ -61,6 +61,7 @@ void ExpertTiers::Begin(uint32_t layer, std::span<const uint32_t> ids,
       missing_.push_back(expert);
     } else {
       ++counters_.joined;
+      num_tries_[expert] = 1;  // what failed before was another step's trouble
     }
   }
   // The first is taken from the back.

@@ -178,6 +178,14 @@ TEST_F(ExpertTiersTest, AReadThatAnEarlierStepLeftBehindIsJoined) {
   EXPECT_EQ(script_.num_starts, 2u);
 }
 
+TEST_F(ExpertTiersTest, AStepThatJoinsAReadHasTriesOfItsOwn) {
+  Open(4);
+  script_.failures = {{0, 3}, {1, 3}};
+  EXPECT_EQ(Turn(0, {0, 1}).code(), Code::kCorrupt);
+  ASSERT_TRUE(Turn(0, {1}).ok());  // its third read was under way, and failed
+  EXPECT_EQ(tiers_->counters().joined, 1u);
+}
+
 TEST_F(ExpertTiersTest, GuessesAreReadBehindWhatIsNeeded) {
   script_.max_in_flight = 2;
   Open(12);
