@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -44,7 +45,12 @@ class PackWriterTest : public ::testing::Test {
 
   Result<PackResult> Pack(const fs::path& out, PackOptions options,
                           const std::string& model = "qwen3_moe/model.gguf") {
-    const auto source = PackSource::Open(Golden(model));
+    return PackFile(Golden(model), out, std::move(options));
+  }
+
+  static Result<PackResult> PackFile(const fs::path& model, const fs::path& out,
+                                     PackOptions options) {
+    const auto source = PackSource::Open(model);
     EXPECT_TRUE(source.ok()) << source.status().message();
     options.shard_bytes = 100 << 10;
     return WritePack(**source, OrderByIndex((*source)->config()), out, options,
@@ -88,7 +94,7 @@ TEST_F(PackWriterTest, StoppedAnywhereItGoesOnToTheSameBytes) {
   ASSERT_TRUE(Pack(folder_ / "whole", {}).ok());
   const auto whole = FilesOf(folder_ / "whole");
   const fs::path out = folder_ / "stopped";
-  for (int after = 1;; after += 23) {
+  for (int after = 1;; after += 7) {
     fs::remove_all(out);
     std::atomic<int> asked{0};
     const auto stopped =
@@ -98,7 +104,7 @@ TEST_F(PackWriterTest, StoppedAnywhereItGoesOnToTheSameBytes) {
     ASSERT_FALSE(fs::exists(out));
     const auto resumed = Pack(out, {.num_threads = 2});
     ASSERT_TRUE(resumed.ok()) << resumed.status().message();
-    if (after > 23) EXPECT_GT(resumed->num_resumed_units, 0u);
+    if (after > 7) EXPECT_GT(resumed->num_resumed_units, 0u);
     ASSERT_EQ(FilesOf(out), whole) << "stopped after " << after;
     ASSERT_FALSE(fs::exists(out.string() + ".partial"));
   }
@@ -131,6 +137,25 @@ TEST_F(PackWriterTest, WhatAnotherModelLeftIsNotUsed) {
   const auto packed = Pack(out, {});
   ASSERT_TRUE(packed.ok()) << packed.status().message();
   EXPECT_EQ(packed->num_resumed_units, 0u);
+  EXPECT_EQ(FilesOf(out), FilesOf(folder_ / "whole"));
+}
+
+TEST_F(PackWriterTest, WhatWasPackedOfAnOlderFileIsNotUsed) {
+  const fs::path model = folder_ / "model.gguf";
+  fs::copy(Golden("qwen3_moe/model.gguf"), model);
+  const fs::path out = folder_ / "out";
+  std::atomic<int> asked{0};
+  ASSERT_FALSE(
+      PackFile(model, out, {.stop = [&] { return ++asked > 25; }}).ok());
+  std::string bytes = ReadAll(model);
+  bytes[formats::OpenModelFiles(model)->Find("token_embd.weight")->offset] ^= 1;
+  WriteAll(model, bytes);
+  fs::last_write_time(model,
+                      fs::last_write_time(model) + std::chrono::seconds(1));
+  const auto packed = PackFile(model, out, {});
+  ASSERT_TRUE(packed.ok()) << packed.status().message();
+  EXPECT_EQ(packed->num_resumed_units, 0u);
+  ASSERT_TRUE(PackFile(model, folder_ / "whole", {}).ok());
   EXPECT_EQ(FilesOf(out), FilesOf(folder_ / "whole"));
 }
 

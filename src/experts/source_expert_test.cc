@@ -151,5 +151,18 @@ TEST(SourceExpertTest, ExpertsOfDifferentTypesInALayerAreRefused) {
   EXPECT_EQ(LayoutsOf(index, config).status().code(), Code::kUnsupported);
 }
 
+TEST(SourceExpertTest, ExpertsWhoseScalesDifferInTypeAreRefused) {
+  model::ModelConfig config;
+  config.layers.resize(1);
+  config.layers[0].is_moe = true;
+  model::WeightIndex index;
+  index.layers.resize(1);
+  const Source fp8 = MakeSource(DType::kF8E4M3, DType::kF8E4M3, 32, 64);
+  index.layers[0].experts = {fp8.refs, fp8.refs};
+  EXPECT_TRUE(LayoutsOf(index, config).ok());
+  index.layers[0].experts[1].up.scales->type = DType::kF32;
+  EXPECT_EQ(LayoutsOf(index, config).status().code(), Code::kUnsupported);
+}
+
 }  // namespace
 }  // namespace muster::experts

@@ -23,6 +23,12 @@ namespace fs = std::filesystem;
 // The model in a folder: a pack, safetensors, or the only GGUF in it.
 Result<ModelFiles> OpenFolder(const std::string& folder) {
   if (IsPack(folder)) return OpenPack(folder);
+  if (fs::exists(fs::path(folder) / kDenseName)) {
+    return Corrupt(fmt::format(
+        "{}: an expert pack without its manifest.json: `muster pack` has not "
+        "finished it; run the same command again",
+        folder));
+  }
   std::vector<std::string> ggufs;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
