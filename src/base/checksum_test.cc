@@ -43,7 +43,7 @@ TEST(Sha256Test, OfAbcIsTheStandardsExample) {
   Sha256 sha;
   sha.Update(std::as_bytes(std::span(text).first(1)));
   sha.Update(std::as_bytes(std::span(text).subspan(1)));
-  EXPECT_EQ(sha.Finish(),
+  EXPECT_EQ(Hex(sha.Finish()),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
-#include <array>
+#include <iterator>
 
 #include "base/check.h"
 
@@ -27,13 +27,30 @@ void Sha256::Update(std::span<const std::byte> bytes) {
            1);
 }
 
-std::string Sha256::Finish() {
-  std::array<unsigned char, 32> digest;
+Sha256Digest Sha256::Finish() {
+  Sha256Digest digest;
   unsigned int size = 0;
-  CHECK_EQ(EVP_DigestFinal_ex(state_->context.get(), digest.data(), &size), 1);
+  CHECK_EQ(EVP_DigestFinal_ex(state_->context.get(),
+                              reinterpret_cast<unsigned char*>(digest.data()),
+                              &size),
+           1);
   CHECK_EQ(size, digest.size());
+  return digest;
+}
+
+Sha256Digest Sha256Of(std::string_view text) {
+  Sha256 sha;
+  sha.Update(std::as_bytes(std::span(text)));
+  return sha.Finish();
+}
+
+std::string Hex(std::span<const std::byte> bytes) {
   std::string hex;
-  for (const unsigned char byte : digest) hex += fmt::format("{:02x}", byte);
+  hex.reserve(2 * bytes.size());
+  for (const std::byte byte : bytes) {
+    fmt::format_to(std::back_inserter(hex), "{:02x}",
+                   static_cast<unsigned>(byte));
+  }
   return hex;
 }
 

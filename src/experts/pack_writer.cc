@@ -295,7 +295,7 @@ class PackWriter {
         hash.Update(bytes);
         progress_.done_bytes += bytes.size();
       }
-      sha256 = hash.Finish();
+      sha256 = Hex(hash.Finish());
       MutexLock lock(mutex_);
       journal_->AddSha256(i, sha256);
     }

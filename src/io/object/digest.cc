@@ -14,32 +14,6 @@ const unsigned char* Bytes(std::string_view text) {
 
 }  // namespace
 
-Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  CHECK(context_ != nullptr);
-  CHECK_EQ(EVP_DigestInit_ex(context_, EVP_sha256(), nullptr), 1);
-}
-
-Sha256::~Sha256() { EVP_MD_CTX_free(context_); }
-
-void Sha256::Add(std::span<const std::byte> bytes) {
-  CHECK_EQ(EVP_DigestUpdate(context_, bytes.data(), bytes.size()), 1);
-}
-
-Sha256Digest Sha256::Finish() {
-  Sha256Digest digest;
-  CHECK_EQ(
-      EVP_DigestFinal_ex(
-          context_, reinterpret_cast<unsigned char*>(digest.data()), nullptr),
-      1);
-  return digest;
-}
-
-Sha256Digest Sha256Of(std::string_view text) {
-  Sha256 sha;
-  sha.Add(std::as_bytes(std::span(text)));
-  return sha.Finish();
-}
-
 Sha256Digest HmacSha256(std::string_view key, std::string_view text) {
   Sha256Digest digest;
   unsigned int size = 0;
@@ -54,16 +28,6 @@ Sha256Digest HmacSha256(std::string_view key, std::string_view text) {
 std::string AsString(const Sha256Digest& digest) {
   return std::string(reinterpret_cast<const char*>(digest.data()),
                      digest.size());
-}
-
-std::string Hex(std::span<const std::byte> bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string out;
-  for (const std::byte b : bytes) {
-    out += kDigits[static_cast<size_t>(b) >> 4];
-    out += kDigits[static_cast<size_t>(b) & 15];
-  }
-  return out;
 }
 
 std::string Base64(std::span<const std::byte> bytes) {

@@ -15,9 +15,9 @@ TEST(DigestTest, KnownAnswers) {
 
 TEST(DigestTest, PiecesGiveTheDigestOfTheWhole) {
   Sha256 sha;
-  sha.Add(std::as_bytes(std::span("a", 1)));
-  sha.Add({});
-  sha.Add(std::as_bytes(std::span("bc", 2)));
+  sha.Update(std::as_bytes(std::span("a", 1)));
+  sha.Update({});
+  sha.Update(std::as_bytes(std::span("bc", 2)));
   EXPECT_EQ(sha.Finish(), Sha256Of("abc"));
 }
 

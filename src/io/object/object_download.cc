@@ -51,7 +51,7 @@ Result<std::string> Sha256OfFile(const std::string& path,
     const auto bytes = std::span(buffer).first(static_cast<size_t>(
         std::min<uint64_t>(buffer.size(), file.size_bytes() - at)));
     RETURN_IF_ERROR(file.ReadAt(at, bytes));
-    sha.Add(bytes);
+    sha.Update(bytes);
     at += bytes.size();
     progress.verified_bytes = at;
   }
