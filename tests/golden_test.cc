@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -15,45 +13,17 @@
 #include "kernels/activations.h"
 #include "runtime/engine.h"
 #include "runtime/sampler.h"
+#include "tests/goldens.h"
 
 namespace muster {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 using runtime::Engine;
 
-const fs::path& Root() {
-  static const fs::path root = fs::path(MUSTER_SOURCE_DIR) / "tests/goldens";
-  return root;
-}
-
-// "qwen3_moe:hf" for each form of each model.
-std::vector<std::string> AllForms() {
-  std::vector<std::string> forms;
-  for (const auto& entry : fs::directory_iterator(Root())) {
-    std::ifstream in(entry.path() / "golden.json");
-    if (!in) continue;
-    const json golden = json::parse(in);
-    for (const auto& file : golden.at("files")) {
-      forms.push_back(entry.path().filename().string() + ":" +
-                      file.get<std::string>());
-    }
-  }
-  std::sort(forms.begin(), forms.end());
-  return forms;
-}
-
-json ReadGolden(const std::string& folder) {
-  std::ifstream in(Root() / folder / "golden.json");
-  return json::parse(in);
-}
-
 std::unique_ptr<Engine> LoadEngine(const std::string& form,
                                    runtime::EngineOptions options) {
-  const size_t colon = form.find(':');
-  const fs::path path = Root() / form.substr(0, colon) / form.substr(colon + 1);
-  auto files = formats::OpenModelFiles(path);
+  auto files = formats::OpenModelFiles(GoldenPath(form));
   EXPECT_TRUE(files.ok()) << files.status().message();
   if (!files.ok()) return nullptr;
   auto engine = Engine::Load(*files, options, nullptr);
@@ -88,7 +58,7 @@ constexpr runtime::EngineOptions kExact = {.num_threads = 2,
 class GoldenTest : public ::testing::TestWithParam<std::string> {
  protected:
   GoldenTest()
-      : golden_(ReadGolden(GetParam().substr(0, GetParam().find(':')))),
+      : golden_(ReadGolden(GetParam())),
         engine_(LoadEngine(GetParam(), kExact)) {}
   json golden_;
   std::unique_ptr<Engine> engine_;
@@ -227,16 +197,10 @@ TEST_P(GoldenTest, LogitsAreTheSameBitsForAnyChunkAndThreadCount) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllFiles, GoldenTest, ::testing::ValuesIn(AllForms()),
+INSTANTIATE_TEST_SUITE_P(AllFiles, GoldenTest,
+                         ::testing::ValuesIn(AllGoldenForms()),
                          [](const auto& param) {
-                           std::string name = param.param;
-                           for (char& c : name) {
-                             if (std::isalnum(static_cast<unsigned char>(c)) ==
-                                 0) {
-                               c = '_';
-                             }
-                           }
-                           return name;
+                           return AsTestName(param.param);
                          });
 
 }  // namespace

@@ -5,12 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,13 +17,13 @@
 #include "runtime/forward.h"
 #include "runtime/kv_cache.h"
 #include "runtime/loaded_model.h"
+#include "tests/goldens.h"
 
 namespace muster {
 namespace {
 
 namespace fs = std::filesystem;
 using kernels::KvType;
-using nlohmann::json;
 using runtime::BatchRow;
 using runtime::Forward;
 using runtime::KvCache;
@@ -40,20 +37,13 @@ constexpr size_t kLongPrompt = 259;
 using Logits = std::vector<float>;
 using Prompt = std::vector<int32_t>;
 
-// "qwen3_moe/hf" for each form of each golden, and the demo model.
+// Each form of each golden, and the demo model.
 std::vector<std::string> AllModels() {
-  const fs::path source(MUSTER_SOURCE_DIR);
   std::vector<std::string> models;
-  for (const auto& entry : fs::directory_iterator(source / "tests/goldens")) {
-    std::ifstream in(entry.path() / "golden.json");
-    if (!in) continue;
-    const json golden = json::parse(in);
-    for (const auto& file : golden.at("files")) {
-      models.push_back(fs::relative(entry.path(), source).string() + "/" +
-                       file.get<std::string>());
-    }
+  for (const std::string& form : AllGoldenForms()) {
+    models.push_back(
+        fs::relative(GoldenPath(form), MUSTER_SOURCE_DIR).string());
   }
-  std::sort(models.begin(), models.end());
   models.push_back("models/demo/demo-moe-q8_0.gguf");
   return models;
 }
@@ -265,15 +255,11 @@ TEST_P(IdentityTest, ExpertsInTiersGiveTheSameBits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    AllModels, IdentityTest, ::testing::ValuesIn(AllModels()),
-    [](const auto& param) {
-      std::string name = param.param;
-      std::replace_if(
-          name.begin(), name.end(),
-          [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(AllModels, IdentityTest,
+                         ::testing::ValuesIn(AllModels()),
+                         [](const auto& param) {
+                           return AsTestName(param.param);
+                         });
 
 }  // namespace
 }  // namespace muster

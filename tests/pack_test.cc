@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -15,41 +14,12 @@
 #include "formats/pack_manifest.h"
 #include "io/file.h"
 #include "runtime/engine.h"
+#include "tests/goldens.h"
 
 namespace muster {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
-
-const fs::path& Root() {
-  static const fs::path root = fs::path(MUSTER_SOURCE_DIR) / "tests/goldens";
-  return root;
-}
-
-// "qwen3_moe:hf" for each form of each model.
-std::vector<std::string> AllForms() {
-  std::vector<std::string> forms;
-  for (const auto& entry : fs::directory_iterator(Root())) {
-    std::ifstream in(entry.path() / "golden.json");
-    if (!in) continue;
-    const json golden = json::parse(in);
-    for (const auto& file : golden.at("files")) {
-      forms.push_back(entry.path().filename().string() + ":" +
-                      file.get<std::string>());
-    }
-  }
-  std::sort(forms.begin(), forms.end());
-  return forms;
-}
-
-std::string TestName(const std::string& form) {
-  std::string name = form;
-  for (char& c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  }
-  return name;
-}
 
 struct Outcome {
   std::vector<float> logits;
@@ -62,12 +32,9 @@ class GoldenPackTest : public ::testing::TestWithParam<std::string> {
  protected:
   GoldenPackTest()
       : pack_(fs::path(::testing::TempDir()) /
-              ("muster_pack_" + TestName(GetParam()))) {
-    const size_t colon = GetParam().find(':');
-    source_ =
-        Root() / GetParam().substr(0, colon) / GetParam().substr(colon + 1);
-    std::ifstream in(Root() / GetParam().substr(0, colon) / "golden.json");
-    tokens_ = json::parse(in)
+              ("muster_pack_" + AsTestName(GetParam()))) {
+    source_ = GoldenPath(GetParam());
+    tokens_ = ReadGolden(GetParam())
                   .at("prompts")
                   .back()
                   .at("tokens")
@@ -174,7 +141,7 @@ class DamagedPackTest : public ::testing::Test {
       : pack_(fs::path(::testing::TempDir()) / "muster_damaged_pack") {
     fs::remove_all(pack_);
     const auto source =
-        experts::PackSource::Open(Root() / "qwen3_moe/model.gguf");
+        experts::PackSource::Open(GoldenPath("qwen3_moe:model.gguf"));
     EXPECT_TRUE(experts::WritePack(**source,
                                    experts::OrderByIndex((*source)->config()),
                                    pack_, {.num_threads = 2}, nullptr)
@@ -283,9 +250,9 @@ TEST_F(DamagedPackTest, ExpertsOfAnotherShapeThanTheModelsAreRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllFiles, GoldenPackTest,
-                         ::testing::ValuesIn(AllForms()),
+                         ::testing::ValuesIn(AllGoldenForms()),
                          [](const auto& param) {
-                           return TestName(param.param);
+                           return AsTestName(param.param);
                          });
 
 }  // namespace

@@ -37,8 +37,8 @@ const fs::path& Source() {
 class RemoteTest : public ::testing::Test {
  protected:
   RemoteTest() {
-    char folder[] = "/tmp/muster-remote-XXXXXX";
-    folder_ = mkdtemp(folder);
+    std::string folder = ::testing::TempDir() + "muster-remote-XXXXXX";
+    folder_ = mkdtemp(folder.data());
     stage_options_.folder = folder_ / "stage";
     stage_options_.client.clock = &clock_;
     stage_options_.fetch_bytes = 256 << 10;

@@ -31,8 +31,8 @@ constexpr uint64_t kSize = 40 * kBlock + 1234;
 class StageTest : public ::testing::Test {
  protected:
   StageTest() {
-    char folder[] = "/tmp/muster-stage-XXXXXX";
-    options_.folder = mkdtemp(folder);
+    std::string folder = ::testing::TempDir() + "muster-stage-XXXXXX";
+    options_.folder = mkdtemp(folder.data());
     options_.client.clock = &clock_;
   }
   ~StageTest() override {
