@@ -8,13 +8,13 @@
 #include <filesystem>
 #include <map>
 #include <thread>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "base/mutex.h"
 #include "io/object/closed_stages.h"
+#include "io/object/fetch_table.h"
 #include "io/object/staged_file.h"
 #include "io/user_cache.h"
 
@@ -29,6 +29,7 @@ class Stage final : public RemoteFiles,
   Stage(ObjectSettings settings, StageOptions options)
       : options_(std::move(options)),
         closed_(FindClosedStages(options_.folder)),
+        fetches_(options_.fetch_bytes),
         client_(std::move(settings), ClientOptions(options_)) {
     for (const ClosedStage& closed : closed_) {
       closed_bytes_ += closed.size_bytes;
@@ -50,23 +51,6 @@ class Stage final : public RemoteFiles,
   }
 
  private:
-  // Somebody waits for ranges, which are held. Null `ready`: a prefetch.
-  struct Request {
-    std::vector<RemoteRange> ranges;
-    uint64_t tag = 0;
-    ReadyQueue* ready = nullptr;
-    size_t num_pending = 0;  // fetches
-    Status status;
-  };
-  // A run of blocks that are asked for in one piece.
-  struct Fetch {
-    StagedFile* file = nullptr;
-    BlockRun run;
-    bool wanted = false;   // by more than a prefetch
-    bool started = false;  // and so does not change any more
-    std::vector<std::byte> buffer;
-    std::vector<Request*> waiters;
-  };
   struct OpenCall {
     const std::string* url;
     bool done = false;
@@ -78,26 +62,8 @@ class Stage final : public RemoteFiles,
     client.max_in_flight = std::max(client.max_in_flight, options.max_fetches);
     return client;
   }
-  static StagedFile& FileOf(const RemoteRange& range) {
-    return static_cast<StagedFile&>(*range.file);
-  }
-  static BlockRun BlocksOf(const RemoteRange& range) {
-    CHECK_LE(range.size_bytes, range.file->size_bytes());
-    CHECK_LE(range.offset, range.file->size_bytes() - range.size_bytes);
-    return StagedFile::BlocksOf(range.offset, range.size_bytes);
-  }
 
   // Of any thread.
-  void Add(std::span<const RemoteRange> ranges, uint64_t tag, ReadyQueue* ready)
-      REQUIRES(mutex_);
-  void WaitFor(Request* request, StagedFile& file, BlockRun run)
-      REQUIRES(mutex_);
-  Fetch* FetchAt(StagedFile& file, uint64_t block) REQUIRES(mutex_);
-  Fetch* GrowOrAdd(StagedFile& file, uint64_t block, bool wanted)
-      REQUIRES(mutex_);
-  void Want(Fetch* fetch) REQUIRES(mutex_);
-  void Complete(Request* request) REQUIRES(mutex_);
-  void ReleaseHolds(std::span<const RemoteRange> ranges) REQUIRES(mutex_);
   void WakeThread();
 
   // Of the stage's thread.
@@ -109,7 +75,6 @@ class Stage final : public RemoteFiles,
   Fetch* NextFetch();
   void Submit(Fetch* fetch);
   void TakeIn(const RangeDone& done);
-  void End(Fetch* fetch, const Status& status) REQUIRES(mutex_);
   uint64_t UsedBytes() REQUIRES(mutex_);
   bool HasRoom(uint64_t size_bytes) REQUIRES(mutex_);
   bool MakeRoom(uint64_t size_bytes);
@@ -129,16 +94,8 @@ class Stage final : public RemoteFiles,
   std::deque<OpenCall*> opens_ GUARDED_BY(mutex_);
   std::map<std::string, StagedFile*> by_url_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<StagedFile>> files_ GUARDED_BY(mutex_);
-  std::unordered_map<Request*, std::unique_ptr<Request>> requests_
-      GUARDED_BY(mutex_);
-  // By file and first block: all fetches.
-  std::map<std::pair<StagedFile*, uint64_t>, std::unique_ptr<Fetch>> fetches_
-      GUARDED_BY(mutex_);
-  std::deque<Fetch*> wanted_ GUARDED_BY(mutex_);      // not started
-  std::deque<Fetch*> prefetched_ GUARDED_BY(mutex_);  // not started
-  uint64_t coming_bytes_ GUARDED_BY(mutex_) = 0;      // of started fetches
+  FetchTable fetches_ GUARDED_BY(mutex_);
   uint64_t closed_bytes_ GUARDED_BY(mutex_) = 0;
-  uint64_t now_ GUARDED_BY(mutex_) = 0;
 
   // Behind the fetches, so that it ends before the memory that it writes to.
   ObjectClient client_;  // the thread's own, but for Interrupt
@@ -182,7 +139,7 @@ void Stage::Start(std::span<const RemoteRange> ranges, uint64_t tag,
   CHECK(ready != nullptr);
   {
     MutexLock lock(mutex_);
-    Add(ranges, tag, ready);
+    fetches_.Add(ranges, tag, ready);
   }
   WakeThread();
 }
@@ -194,123 +151,19 @@ void Stage::Prefetch(std::span<const RemoteRange> ranges) {
   if (options_.disk_bytes != 0 && total > options_.disk_bytes / 2) return;
   {
     MutexLock lock(mutex_);
-    Add(ranges, 0, nullptr);
+    fetches_.Add(ranges, 0, nullptr);
   }
   WakeThread();
 }
 
-void Stage::Add(std::span<const RemoteRange> ranges, uint64_t tag,
-                ReadyQueue* ready) {
-  auto owned = std::make_unique<Request>(Request{
-      .ranges = {ranges.begin(), ranges.end()}, .tag = tag, .ready = ready});
-  Request* request = owned.get();
-  requests_.emplace(request, std::move(owned));
-  ++now_;
-  for (const RemoteRange& range : ranges) {
-    FileOf(range).Hold(BlocksOf(range), now_);
-    WaitFor(request, FileOf(range), BlocksOf(range));
-  }
-  if (request->num_pending == 0) Complete(request);
-}
-
-void Stage::WaitFor(Request* request, StagedFile& file, BlockRun run) {
-  for (uint64_t block = run.begin; block < run.end;) {
-    if (file.state(block) == State::kPresent) {
-      ++block;
-      continue;
-    }
-    const bool wanted = request->ready != nullptr;
-    Fetch* fetch = file.state(block) == State::kComing
-                       ? FetchAt(file, block)
-                       : GrowOrAdd(file, block, wanted);
-    if (wanted) Want(fetch);
-    if (std::find(fetch->waiters.begin(), fetch->waiters.end(), request) ==
-        fetch->waiters.end()) {
-      fetch->waiters.push_back(request);
-      ++request->num_pending;
-    }
-    block = fetch->run.end;
-  }
-}
-
-Stage::Fetch* Stage::FetchAt(StagedFile& file, uint64_t block) {
-  auto it = fetches_.upper_bound({&file, block});
-  CHECK(it != fetches_.begin());
-  --it;
-  CHECK(it->first.first == &file && block < it->second->run.end);
-  return it->second.get();
-}
-
-// A neighbour that has not been started takes the block in.
-Stage::Fetch* Stage::GrowOrAdd(StagedFile& file, uint64_t block, bool wanted) {
-  file.SetComing({block, block + 1});
-  if (block > 0 && file.state(block - 1) == State::kComing) {
-    Fetch* before = FetchAt(file, block - 1);
-    const uint64_t size_bytes = file.BytesOf(before->run);
-    if (!before->started && before->wanted == wanted &&
-        size_bytes + kStagedBlockBytes <= options_.fetch_bytes) {
-      ++before->run.end;
-      return before;
-    }
-  }
-  auto owned = std::make_unique<Fetch>(
-      Fetch{.file = &file, .run = {block, block + 1}, .wanted = wanted});
-  Fetch* fetch = owned.get();
-  fetches_.emplace(std::pair(&file, block), std::move(owned));
-  (wanted ? wanted_ : prefetched_).push_back(fetch);
-  return fetch;
-}
-
-void Stage::Want(Fetch* fetch) {
-  if (fetch->wanted) return;
-  fetch->wanted = true;
-  if (fetch->started) return;
-  std::erase(prefetched_, fetch);
-  wanted_.push_back(fetch);
-}
-
-void Stage::Complete(Request* request) {
-  const bool keeps_holds = request->ready != nullptr && request->status.ok();
-  if (!keeps_holds) ReleaseHolds(request->ranges);
-  if (request->ready != nullptr) {
-    request->ready->Push({request->tag, std::move(request->status)});
-  }
-  requests_.erase(request);
-}
-
-void Stage::ReleaseHolds(std::span<const RemoteRange> ranges) {
-  for (const RemoteRange& range : ranges) {
-    FileOf(range).Release(BlocksOf(range));
-  }
-}
-
 void Stage::Release(std::span<const RemoteRange> ranges) {
   MutexLock lock(mutex_);
-  ReleaseHolds(ranges);
+  fetches_.Release(ranges);
 }
 
 void Stage::Forget(ReadyQueue* ready) {
   MutexLock lock(mutex_);
-  std::vector<Request*> forgotten;
-  for (const auto& [request, owned] : requests_) {
-    if (request->ready == ready) forgotten.push_back(request);
-  }
-  for (Request* request : forgotten) {
-    for (const auto& [key, fetch] : fetches_) {
-      std::erase(fetch->waiters, request);
-    }
-    ReleaseHolds(request->ranges);
-    requests_.erase(request);
-  }
-  // What nobody waits for and has not begun need not be fetched.
-  std::vector<Fetch*> idle;
-  for (Fetch* fetch : wanted_) {
-    if (fetch->waiters.empty()) idle.push_back(fetch);
-  }
-  for (Fetch* fetch : idle) {
-    std::erase(wanted_, fetch);
-    End(fetch, Status(Code::kCancelled, "forgotten"));
-  }
+  fetches_.Forget(ready);
 }
 
 void Stage::Drop(std::span<const RemoteRange> ranges) {
@@ -360,9 +213,7 @@ bool Stage::WaitForWork() {
     {
       MutexLock lock(mutex_);
       if (stopping_) return false;
-      if (!opens_.empty() || !wanted_.empty() || !prefetched_.empty()) {
-        return true;
-      }
+      if (!opens_.empty() || fetches_.Next() != nullptr) return true;
       if (unsynced_bytes_ < options_.sync_bytes / 8) {
         changed_.Wait(mutex_);
         continue;
@@ -434,29 +285,21 @@ void Stage::StartFetches() {
 
 // What is wanted is fetched even when there is no room but what is held: that
 // much is needed at once. A prefetch is not.
-Stage::Fetch* Stage::NextFetch() {
+Fetch* Stage::NextFetch() {
   while (true) {
     uint64_t size_bytes = 0;
     {
       MutexLock lock(mutex_);
-      if (wanted_.empty() && prefetched_.empty()) return nullptr;
-      const Fetch* next =
-          wanted_.empty() ? prefetched_.front() : wanted_.front();
-      size_bytes = (next->run.end - next->run.begin) * kStagedBlockBytes;
+      if (fetches_.Next() == nullptr) return nullptr;
+      size_bytes = fetches_.Next()->block_bytes();
     }
     const bool has_room = MakeRoom(size_bytes);
     MutexLock lock(mutex_);
-    if (wanted_.empty() && prefetched_.empty()) return nullptr;
-    auto& queue = wanted_.empty() ? prefetched_ : wanted_;
-    Fetch* fetch = queue.front();
-    queue.pop_front();
-    if (!fetch->wanted && !has_room) {
-      End(fetch, Status(Code::kCancelled, "no room"));
-      continue;
-    }
-    fetch->started = true;
-    coming_bytes_ += (fetch->run.end - fetch->run.begin) * kStagedBlockBytes;
-    return fetch;
+    // It may be another by now.
+    const Fetch* next = fetches_.Next();
+    if (next == nullptr) return nullptr;
+    if (next->wanted || has_room) return fetches_.Start();
+    fetches_.GiveUpNext(Status(Code::kCancelled, "no room"));
   }
 }
 
@@ -484,25 +327,11 @@ void Stage::TakeIn(const RangeDone& done) {
   if (status.ok()) unsynced_bytes_ += fetch->buffer.size();
   buffers_.push_back(std::move(fetch->buffer));
   MutexLock lock(mutex_);
-  coming_bytes_ -= (fetch->run.end - fetch->run.begin) * kStagedBlockBytes;
-  End(fetch, status);
-}
-
-void Stage::End(Fetch* fetch, const Status& status) {
-  if (status.ok()) {
-    fetch->file->SetPresent(fetch->run);
-  } else {
-    fetch->file->SetAbsent(fetch->run);
-  }
-  for (Request* request : fetch->waiters) {
-    if (request->status.ok()) request->status = status;
-    if (--request->num_pending == 0) Complete(request);
-  }
-  fetches_.erase({fetch->file, fetch->run.begin});
+  fetches_.End(fetch, status);
 }
 
 uint64_t Stage::UsedBytes() {
-  uint64_t used = closed_bytes_ + coming_bytes_;
+  uint64_t used = closed_bytes_ + fetches_.coming_bytes();
   for (const auto& file : files_) used += file->present_bytes();
   return used;
 }
