@@ -29,26 +29,28 @@ size_t PagedBytes(const ExpertRead& read) {
          kExpertAlignment;
 }
 
-// A tag names a flight and which of its reads.
-constexpr uint64_t kReadBits = 8;
-
-}  // namespace
-
-size_t WarmFetcher::StagingBytesOf(const ExpertStore& store, uint32_t expert) {
-  std::vector<ExpertRead> reads;
-  store.Reads(expert, &reads);
+// Where several reads land one behind the other.
+size_t PagedBytes(std::span<const ExpertRead> reads) {
   size_t total = 0;
   for (const ExpertRead& read : reads) total += PagedBytes(read);
   return total;
 }
+
+// A tag names a flight and which of its reads.
+constexpr uint64_t kReadBits = 8;
+
+}  // namespace
 
 uint64_t WarmFetcher::StagingBytes(const ExpertStore& store,
                                    const ExpertTable& table,
                                    const WarmOptions& options) {
   if (store.reads_into_slot()) return 0;
   size_t largest = 0;
+  std::vector<ExpertRead> reads;
   for (uint32_t expert = 0; expert < table.num_experts(); ++expert) {
-    largest = std::max(largest, StagingBytesOf(store, expert));
+    reads.clear();
+    store.Reads(expert, &reads);
+    largest = std::max(largest, PagedBytes(reads));
   }
   return uint64_t{largest} * options.max_in_flight;
 }
@@ -104,7 +106,7 @@ void WarmFetcher::Start(uint32_t expert, std::byte* slot) {
   flight.num_pending = flight.reads.size();
   std::byte* dst = slot;
   if (!store_->reads_into_slot()) {
-    const size_t needed = StagingBytesOf(*store_, expert);
+    const size_t needed = PagedBytes(flight.reads);
     if (flight.staging.size_bytes() < needed) {
       flight.staging = AlignedBuffer(needed);
     }

@@ -65,7 +65,6 @@ class WarmFetcher final : public ExpertFetcher {
   WarmFetcher(std::unique_ptr<ExpertStore> store,
               std::unique_ptr<io::ReadEngine> engine,
               const WarmOptions& options);
-  static size_t StagingBytesOf(const ExpertStore& store, uint32_t expert);
   void Submit();
   void TakeIn(const io::ReadDone& done);
   Status Check(const Flight& flight, size_t read,

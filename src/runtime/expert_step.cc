@@ -49,7 +49,7 @@ Status ExpertStep::Run(size_t layer, const float* hidden, const float* normed,
     RETURN_IF_ERROR(RunTieredExperts(clock));
   } else {
     // Once: what it returns is valid until a call with a larger count.
-    const auto all = FirstNumbers(std::max(groups_.tokens.size(), num_rows))
+    const auto all = first_numbers_(std::max(groups_.tokens.size(), num_rows))
                          .first(groups_.expert_ids.size());
     GateAndUp(all, turn_.has_shared);
     clock.Enter(Phase::kDown);
@@ -74,7 +74,7 @@ void ExpertStep::Route(const StepRecord& record) {
   const size_t num_rows = turn_.num_rows;
   const ActivationView x = {
       .x = turn_.normed, .num_rows = num_rows, .cols = model_.config.model_dim};
-  const std::span<const uint32_t> rows = FirstNumbers(num_rows);
+  const std::span<const uint32_t> rows = first_numbers_(num_rows);
   product_list_.clear();
   if (config.is_moe) {
     router_logits_.resize(num_rows * weights.router.rows);
@@ -278,8 +278,8 @@ void ExpertStep::GateAndUp(std::span<const uint32_t> groups, bool with_shared) {
     if (Config().is_moe) CountParameters(expert, tokens.size());
   }
   if (with_shared) {
-    gated_list_.push_back(Gated(Weights().shared, FirstNumbers(turn_.num_rows),
-                                shared_inner_, 0));
+    gated_list_.push_back(Gated(
+        Weights().shared, first_numbers_(turn_.num_rows), shared_inner_, 0));
   }
   products_.RunGated(gated_list_, pool_);
 }
@@ -316,7 +316,7 @@ void ExpertStep::Down(std::span<const uint32_t> groups, bool with_shared) {
   const size_t num_pairs = groups_.tokens.size();
   expert_out_.resize(num_pairs * model_dim);
   const std::span<const uint32_t> pairs =
-      FirstNumbers(std::max(num_pairs, turn_.num_rows));
+      first_numbers_(std::max(num_pairs, turn_.num_rows));
   product_list_.clear();
   for (const uint32_t g : groups) {
     const size_t begin = groups_.offsets[g];
@@ -350,13 +350,6 @@ void ExpertStep::SumOfRows() {
                          shared_scale_[row], model_dim, sum);
     }
   });
-}
-
-std::span<const uint32_t> ExpertStep::FirstNumbers(size_t count) {
-  while (numbers_.size() < count) {
-    numbers_.push_back(static_cast<uint32_t>(numbers_.size()));
-  }
-  return std::span<const uint32_t>(numbers_).first(count);
 }
 
 }  // namespace muster::runtime

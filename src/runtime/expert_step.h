@@ -12,6 +12,7 @@
 #include "kernels/activations.h"
 #include "kernels/products.h"
 #include "routing/grouping.h"
+#include "runtime/first_numbers.h"
 #include "runtime/loaded_model.h"
 #include "runtime/next_experts.h"
 #include "runtime/phase_clock.h"
@@ -92,8 +93,6 @@ class ExpertStep {
                               std::span<const uint32_t> tokens,
                               const Inner& inner, size_t first_row) const;
   void CountParameters(const model::ExpertWeights& expert, size_t num_tokens);
-  // The numbers 0 .. count - 1. Valid until a call with a larger count.
-  std::span<const uint32_t> FirstNumbers(size_t count);
 
   const LoadedModel& model_;
   ThreadPool& pool_;
@@ -105,7 +104,7 @@ class ExpertStep {
 
   Turn turn_;
   uint64_t routed_parameters_ = 0;  // weights times tokens, of this turn
-  std::vector<uint32_t> numbers_;   // 0, 1, 2, ...
+  FirstNumbers first_numbers_;
   routing::Routing routing_;
   routing::ExpertGroups groups_;
   std::vector<uint32_t> group_sizes_;   // [groups], tokens of each

@@ -99,7 +99,7 @@ void Forward::ProjectQkv(size_t layer) {
   q_.resize(num_rows_ * config_.q_dim());
   k_.resize(num_rows_ * config_.kv_dim());
   v_.resize(num_rows_ * config_.kv_dim());
-  const std::span<const uint32_t> rows = FirstRows(num_rows_);
+  const std::span<const uint32_t> rows = first_rows_(num_rows_);
   const Product products[] = {
       {&weights.q, &x, rows, q_.data(), config_.q_dim()},
       {&weights.k, &x, rows, k_.data(), config_.kv_dim()},
@@ -149,13 +149,6 @@ void Forward::Head(std::span<const BatchRow> batch, float* logits) {
   Multiply(x, output, logits);
 }
 
-std::span<const uint32_t> Forward::FirstRows(size_t count) {
-  while (row_numbers_.size() < count) {
-    row_numbers_.push_back(static_cast<uint32_t>(row_numbers_.size()));
-  }
-  return std::span<const uint32_t>(row_numbers_).first(count);
-}
-
 void Forward::Normalize(const float* scale) {
   const size_t dim = config_.model_dim;
   normed_.resize(num_rows_ * dim);
@@ -167,7 +160,7 @@ void Forward::Normalize(const float* scale) {
 
 void Forward::Multiply(const ActivationView& x, const WeightView& w,
                        float* out) {
-  const Product product = {&w, &x, FirstRows(x.num_rows), out, w.rows};
+  const Product product = {&w, &x, first_rows_(x.num_rows), out, w.rows};
   products_.Run({&product, 1}, pool_);
 }
 

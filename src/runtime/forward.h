@@ -12,6 +12,7 @@
 #include "runtime/attention_step.h"
 #include "runtime/batch_row.h"
 #include "runtime/expert_step.h"
+#include "runtime/first_numbers.h"
 #include "runtime/loaded_model.h"
 #include "runtime/phase_clock.h"
 #include "runtime/step_record.h"
@@ -40,8 +41,6 @@ class Forward {
   void Attention(size_t layer, std::span<const BatchRow> batch);
   void ProjectQkv(size_t layer);
   Status FeedForward(size_t layer, const StepRecord& record);
-  // The row numbers 0 .. count - 1. Valid until a call with a larger count.
-  std::span<const uint32_t> FirstRows(size_t count);
   void Head(std::span<const BatchRow> batch, float* logits);
 
   void Normalize(const float* scale);  // hidden_ -> normed_, all rows
@@ -58,13 +57,13 @@ class Forward {
   PhaseClock clock_;
   size_t num_rows_ = 0;
 
-  std::vector<Status> row_status_;     // [rows]
-  std::vector<uint32_t> row_numbers_;  // 0, 1, 2, ...
-  std::vector<float> hidden_;          // [rows, model_dim], the residual stream
-  std::vector<float> normed_;          // [rows, model_dim]
-  std::vector<float> q_, k_, v_;       // [rows, q_dim or kv_dim]
-  std::vector<float> attended_;        // [rows, q_dim]
-  std::vector<float> projected_;       // [rows, model_dim]
+  std::vector<Status> row_status_;  // [rows]
+  FirstNumbers first_rows_;
+  std::vector<float> hidden_;     // [rows, model_dim], the residual stream
+  std::vector<float> normed_;     // [rows, model_dim]
+  std::vector<float> q_, k_, v_;  // [rows, q_dim or kv_dim]
+  std::vector<float> attended_;   // [rows, q_dim]
+  std::vector<float> projected_;  // [rows, model_dim]
 };
 
 }  // namespace muster::runtime

@@ -1,7 +1,6 @@
 #include "runtime/next_experts.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "kernels/matmul.h"
 #include "kernels/rms_norm.h"
@@ -26,12 +25,10 @@ std::span<const uint32_t> NextExperts::Guess(size_t layer, const float* hidden,
     kernels::RmsNorm(hidden + row * dim, weights.ffn_norm,
                      model_.config.rms_eps, dim, normed_.data() + i * dim);
   }
-  std::vector<uint32_t> rows(num_sampled);
-  std::iota(rows.begin(), rows.end(), 0u);
   const kernels::ActivationView x = {
       .x = normed_.data(), .num_rows = num_sampled, .cols = dim};
-  kernels::MatMulRows(weights.router, 0, num_experts, x, rows, logits_.data(),
-                      num_experts);
+  kernels::MatMulRows(weights.router, 0, num_experts, x,
+                      first_rows_(num_sampled), logits_.data(), num_experts);
   routing::Route(model_.config.layers[layer].router, logits_.data(), nullptr,
                  num_sampled, &routing_);
   counts_.assign(num_experts, 0);

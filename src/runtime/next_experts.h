@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "routing/router.h"
+#include "runtime/first_numbers.h"
 #include "runtime/loaded_model.h"
 
 namespace muster::runtime {
@@ -27,6 +28,7 @@ class NextExperts {
 
  private:
   const LoadedModel& model_;
+  FirstNumbers first_rows_;
   std::vector<float> normed_;     // [sampled rows, model_dim]
   std::vector<float> logits_;     // [sampled rows, num_experts]
   std::vector<uint32_t> counts_;  // [num_experts]
