@@ -39,8 +39,8 @@ sanitize: ## the tests under address, undefined-behaviour and thread sanitizers
 
 fuzz: ## run every fuzz target for FUZZ_SECONDS (one: FUZZ=name)
 	@tools/setup.sh check
-	@tools/build.sh fuzz fuzzers
-	@tools/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(FUZZ)
+	@tools/build.sh asan fuzzers
+	@tools/fuzz.sh build/asan/fuzz $(FUZZ_SECONDS) $(FUZZ)
 
 bench: ## build and run the benchmarks of kernels (some: BENCH=regex)
 	@tools/setup.sh bench

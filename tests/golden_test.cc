@@ -52,8 +52,8 @@ double Divergence(std::span<const float> p, std::span<const float> q) {
   return kl;
 }
 
-constexpr runtime::EngineOptions kExact = {.num_threads = 2,
-                                           .kv_type = kernels::KvType::kF32};
+const runtime::EngineOptions kExact = {.num_threads = 2,
+                                       .kv_type = kernels::KvType::kF32};
 
 class GoldenTest : public ::testing::TestWithParam<std::string> {
  protected:

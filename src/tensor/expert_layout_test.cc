@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace muster {
 namespace {
 
@@ -31,11 +33,11 @@ TEST(ExpertLayoutTest, ScalesOfFp8FollowTheWeights) {
   EXPECT_GE(layout.gate.scales_offset,
             layout.down.offset + layout.down.size_bytes());
   EXPECT_GE(layout.up.scales_offset, layout.gate.scales_offset + 16);
-  alignas(64) std::byte expert[64] = {};
-  const WeightView view = layout.down.ViewIn(expert);
-  EXPECT_EQ(view.data, expert + layout.down.offset);
+  const std::vector<std::byte> expert(layout.size_bytes);
+  const WeightView view = layout.down.ViewIn(expert.data());
+  EXPECT_EQ(view.data, expert.data() + layout.down.offset);
   EXPECT_EQ(reinterpret_cast<const std::byte*>(view.scales),
-            expert + layout.down.scales_offset);
+            expert.data() + layout.down.scales_offset);
   EXPECT_EQ(view.scale_tile_rows, 128u);
 }
 
