@@ -133,12 +133,19 @@ TEST(SourceExpertTest, ScalesOfFp8BecomeFloats) {
             0);
 }
 
-TEST(SourceExpertTest, ExpertsOfDifferentTypesInALayerAreRefused) {
+// A dense layer and one of experts.
+struct TwoLayers {
+  TwoLayers() {
+    config.layers.resize(2);
+    config.layers[1].is_moe = true;
+    index.layers.resize(2);
+  }
   model::ModelConfig config;
-  config.layers.resize(2);
-  config.layers[1].is_moe = true;
   model::WeightIndex index;
-  index.layers.resize(2);
+};
+
+TEST(SourceExpertTest, ExpertsOfDifferentTypesInALayerAreRefused) {
+  auto [config, index] = TwoLayers();
   const Source a = MakeSource(DType::kQ8_0, DType::kQ8_0, 32, 64);
   const Source b = MakeSource(DType::kQ8_0, DType::kQ4_0, 32, 64);
   index.layers[0].experts = {a.refs};
@@ -152,15 +159,11 @@ TEST(SourceExpertTest, ExpertsOfDifferentTypesInALayerAreRefused) {
 }
 
 TEST(SourceExpertTest, ExpertsWhoseScalesDifferInTypeAreRefused) {
-  model::ModelConfig config;
-  config.layers.resize(1);
-  config.layers[0].is_moe = true;
-  model::WeightIndex index;
-  index.layers.resize(1);
+  auto [config, index] = TwoLayers();
   const Source fp8 = MakeSource(DType::kF8E4M3, DType::kF8E4M3, 32, 64);
-  index.layers[0].experts = {fp8.refs, fp8.refs};
+  index.layers[1].experts = {fp8.refs, fp8.refs};
   EXPECT_TRUE(LayoutsOf(index, config).ok());
-  index.layers[0].experts[1].up.scales->type = DType::kF32;
+  index.layers[1].experts[1].up.scales->type = DType::kF32;
   EXPECT_EQ(LayoutsOf(index, config).status().code(), Code::kUnsupported);
 }
 
