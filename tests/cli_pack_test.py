@@ -145,13 +145,33 @@ class PackTest(unittest.TestCase):
                 kills += process.wait() == -signal.SIGKILL
                 if self.pack.exists():
                     break
-                if (partial / "dense.bin").exists():
-                    self.assertIn("has not finished", muster("run", partial, "--tokens", "1").stderr)
+                self.check_what_is_there_says_what_it_is(partial)
             if not self.pack.exists():
                 self.make(model=DEMO)
             self.assertFalse(partial.exists())
             self.assertEqual(self.contents(), whole)
         self.assertGreater(kills, 0)
+
+    def check_what_is_there_says_what_it_is(self, partial):
+        # The manifest is written last: with it the pack is whole and lacks only its name.
+        done = muster("run", partial, "--tokens", "1")
+        if (partial / "manifest.json").exists():
+            self.assertEqual(done.returncode, 0, done.stderr)
+        elif (partial / "dense.bin").exists():
+            self.assertIn("has not finished", done.stderr)
+
+    def test_killed_before_it_has_its_name_it_is_whole_and_gets_its_name(self):
+        self.make()
+        whole = self.contents()
+        partial = self.pack.with_suffix(".pack.partial")
+        self.pack.rename(partial)
+        self.check_what_is_there_says_what_it_is(partial)
+        self.make()
+        self.assertFalse(partial.exists())
+        self.assertEqual(self.contents(), whole)
+        self.pack.rename(partial)
+        (partial / "manifest.json").unlink()
+        self.check_what_is_there_says_what_it_is(partial)
 
 
 if __name__ == "__main__":
