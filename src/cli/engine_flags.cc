@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "cli/demo_model.h"
+#include "cli/prewarm_flag.h"
 #include "cli/progress_bar.h"
 #include "kernels/instruction_set.h"
 
@@ -133,6 +134,8 @@ Result<OpenedModel> OpenModel(const EngineFlags& flags) {
                  opened.engine->context_length());
     }
   }
+  RETURN_IF_ERROR(
+      PrewarmAsAsked(flags.prewarm, flags.quiet, opened.files, *opened.engine));
   return opened;
 }
 

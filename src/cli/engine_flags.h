@@ -25,6 +25,7 @@ struct EngineFlags {
   std::string ram;        // empty: what the process may use
   std::string eviction = "lfru";
   PoolFlags pool;
+  std::string prewarm;  // see prewarm_flag.h; for commands that have the flag
   RemoteFlags remote;
   std::string isa;  // empty: the best
   bool quiet = false;
@@ -57,7 +58,7 @@ struct OpenedModel {
   double load_seconds = 0;
 };
 
-// Finds, opens and loads, with a progress bar and the defaults that
+// Finds, opens, loads and prewarms, with progress bars and the defaults that
 // were assumed on stderr.
 Result<OpenedModel> OpenModel(const EngineFlags& flags);
 
