@@ -255,6 +255,35 @@ TEST_P(IdentityTest, ExpertsInTiersGiveTheSameBits) {
   }
 }
 
+// Experts that come and go for other reasons than room.
+TEST_P(IdentityTest, RulesOfTheHotTierChangeNoBit) {
+  const auto all = Load({.cache_bytes = uint64_t{1} << 40});
+  ASSERT_NE(all, nullptr);
+  if (all->tiers == nullptr) GTEST_SKIP() << "a dense model has no experts";
+  const experts::ExpertTable& table = all->tiers->table();
+  const uint64_t total = table.total_bytes();
+  const uint32_t layer = table.IdOf(0).layer;  // the first with experts
+  const Prompt prompt = MakePrompt(kLongPrompt, 10);
+  const Logits expected = RunAlone(prompt, 2, 64);
+  for (const double idle_seconds : {0.0, 1e-9}) {
+    const auto tiered =
+        Load({.cache_bytes = experts::ExpertCache::FloorBytes(table) +
+                             table.SizeBytes(0) + total / 4,
+              .load_after = 3,
+              .unload_idle_seconds = idle_seconds,
+              .pin_experts = fmt::format("{}:0", layer),
+              .never_keep = fmt::format("{}:1", layer)});
+    ASSERT_NE(tiered, nullptr);
+    for (const size_t chunk : {1, 64}) {
+      ExpectSame(RunAlone(*tiered, prompt, 2, chunk), expected,
+                 fmt::format("idle {}, chunk {}", idle_seconds, chunk));
+    }
+    EXPECT_EQ(tiered->tiers->cache().state(0),
+              experts::ExpertCache::State::kResident);
+    EXPECT_EQ(tiered->tiers->counters().idle_evictions > 0, idle_seconds > 0);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(AllModels, IdentityTest,
                          ::testing::ValuesIn(AllModels()),
                          [](const auto& param) {

@@ -13,6 +13,7 @@
 #include "cli/bench/tune.h"
 #include "cli/command.h"
 #include "cli/demo_model.h"
+#include "cli/prewarm_flag.h"
 #include "cli/print_json.h"
 #include "cli/progress_bar.h"
 #include "model/config_reader.h"
@@ -154,6 +155,7 @@ void AddBenchCommand(CLI::App& app, Outcome& outcome) {
   CLI::App* command = app.add_subcommand(
       "bench", "Time prompts and generation: tokens a second");
   AddModelFlags(*command, flags->engine);
+  AddPrewarmFlag(*command, flags->engine.prewarm);
   AddListFlags(*command, *flags);
   command
       ->add_option("-r,--repetitions", flags->repetitions,

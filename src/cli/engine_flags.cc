@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "cli/demo_model.h"
+#include "cli/prewarm_flag.h"
 #include "cli/progress_bar.h"
 #include "kernels/instruction_set.h"
 
@@ -30,6 +31,7 @@ void AddModelFlags(CLI::App& command, EngineFlags& flags) {
                   "least-stale")
       ->check(CLI::IsMember({"lru", "lfru", "least-stale"}))
       ->capture_default_str();
+  AddPoolFlags(command, flags.pool);
   command.add_flag("--no-tuning", flags.no_tuning,
                    "Leave aside what `muster bench --tune` found");
   command.add_flag("-q,--quiet", flags.quiet, "Print nothing but the result");
@@ -103,13 +105,14 @@ Result<OpenedModel> OpenModel(const EngineFlags& flags) {
     const auto or_tuned = [](size_t flag, size_t otherwise) {
       return flag != 0 ? flag : otherwise;
     };
-    const runtime::EngineOptions options = {
+    runtime::EngineOptions options = {
         .num_threads = or_tuned(flags.num_threads, tuned.num_threads),
         .context_length = flags.context_length,
         .chunk_tokens = or_tuned(flags.chunk_tokens, tuned.chunk_tokens),
         .kv_type = KvTypeOf(flags.kv_type),
         .logit_rows = flags.logit_rows,
         .tiers = {.ram_bytes = ram_bytes, .policy = flags.eviction}};
+    RETURN_IF_ERROR(ApplyPoolFlags(flags.pool, options.tiers));
     ASSIGN_OR_RETURN(opened.engine,
                      runtime::Engine::Load(opened.files, options, &progress));
   }
@@ -131,6 +134,8 @@ Result<OpenedModel> OpenModel(const EngineFlags& flags) {
                  opened.engine->context_length());
     }
   }
+  RETURN_IF_ERROR(
+      PrewarmAsAsked(flags.prewarm, flags.quiet, opened.files, *opened.engine));
   return opened;
 }
 

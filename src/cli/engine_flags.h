@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "cli/pool_flags.h"
 #include "cli/remote_flags.h"
 #include "cli/tuning.h"
 #include "formats/model_files.h"
@@ -23,6 +24,8 @@ struct EngineFlags {
   size_t logit_rows = 1;  // no flag: the command knows (see EngineOptions)
   std::string ram;        // empty: what the process may use
   std::string eviction = "lfru";
+  PoolFlags pool;
+  std::string prewarm;  // see prewarm_flag.h; for commands that have the flag
   RemoteFlags remote;
   std::string isa;  // empty: the best
   bool quiet = false;
@@ -31,8 +34,9 @@ struct EngineFlags {
 
 void AddEngineFlags(CLI::App& command, EngineFlags& flags);
 
-// Of these, only the model, where it is staged, --ram, --eviction, --isa,
-// --no-tuning and --quiet: for a command that takes the others as lists.
+// Of these, only the model, where it is staged, --ram, --eviction and the other
+// flags of the hot tier, --isa, --no-tuning and --quiet: for a command that
+// takes the others as lists.
 void AddModelFlags(CLI::App& command, EngineFlags& flags);
 
 // The names that --kv takes.
@@ -54,8 +58,8 @@ struct OpenedModel {
   double load_seconds = 0;
 };
 
-// Finds, opens and loads, with a progress bar and the defaults that were
-// assumed on stderr.
+// Finds, opens, loads and prewarms, with progress bars and the defaults that
+// were assumed on stderr.
 Result<OpenedModel> OpenModel(const EngineFlags& flags);
 
 }  // namespace muster::cli

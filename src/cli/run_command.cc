@@ -13,6 +13,7 @@
 #include "cli/generation.h"
 #include "cli/generation_flags.h"
 #include "cli/interrupt.h"
+#include "cli/prewarm_flag.h"
 #include "cli/print_json.h"
 #include "cli/report.h"
 #include "cli/text_input.h"
@@ -153,9 +154,12 @@ Status RunModel(const RunOptions& options, RoutingRecorder* recorder) {
     if (!options.no_report && !options.engine.quiet) {
       fmt::print(stderr, "\n{}", ReportText(*opened.engine, {}));
     }
-    return {};
+  } else {
+    RETURN_IF_ERROR(RunOnce(options, generation, opened, tokenizer.get()));
   }
-  return RunOnce(options, generation, opened, tokenizer.get());
+  KeepUses(options.engine.prewarm, options.engine.quiet, opened.files,
+           *opened.engine);
+  return {};
 }
 
 Status Run(const RunOptions& options) {
@@ -175,6 +179,7 @@ void AddRunCommand(CLI::App& app, Outcome& outcome) {
   CLI::App* command = app.add_subcommand(
       "run", "Generate text; no prompt on a terminal: a conversation");
   AddEngineFlags(*command, options->engine);
+  AddPrewarmFlag(*command, options->engine.prewarm);
   AddTextFlags(*command, "to continue", options->text);
   command->add_option("--tokens", options->token_ids,
                       "Token ids to continue, such as 1,17,5; prints ids");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "cli/residency_report.h"
 
 namespace muster::cli {
 namespace {
@@ -75,6 +76,8 @@ ordered_json PhaseJson(const Spent& spent) {
                                  : static_cast<double>(c.fetched_bytes) /
                                        static_cast<double>(spent.num_tokens)},
           {"evictions", c.evictions},
+          {"transient_evictions", c.transient_evictions},
+          {"idle_evictions", c.idle_evictions},
           {"failed_reads", c.failed_reads},
           {"checksum_failures", c.checksum_failures},
           {"staged_experts", c.staged_experts},
@@ -99,7 +102,8 @@ std::string TierText(const runtime::Engine& engine, const RunSpeeds& speeds) {
                      tiers->fetcher().Name()) +
          PhaseText("prompt", OfPrompt(speeds)) +
          PhaseText("answer", OfAnswer(engine, speeds)) +
-         RemoteText(speeds.tiers_before, engine.tier_counters());
+         RemoteText(speeds.tiers_before, engine.tier_counters()) +
+         ResidencyText(*tiers);
 }
 
 ordered_json TierJson(const runtime::Engine& engine, const RunSpeeds& speeds) {
@@ -112,6 +116,7 @@ ordered_json TierJson(const runtime::Engine& engine, const RunSpeeds& speeds) {
           {"capacity_bytes", tiers->cache().capacity_bytes()},
           {"warm", tiers->fetcher().Name()},
           {"remote_bytes", engine.tier_counters().remote_bytes},
+          {"residency", ResidencyJson(*tiers)},
           {"prompt", PhaseJson(OfPrompt(speeds))},
           {"answer", PhaseJson(OfAnswer(engine, speeds))}};
 }

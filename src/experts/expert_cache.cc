@@ -8,9 +8,37 @@
 #include "base/units.h"
 
 namespace muster::experts {
+namespace {
 
+// An expert cannot stay always and never.
+Status CheckLists(const ExpertTable& table, const PoolOptions& pool) {
+  for (const uint32_t expert : pool.pinned) {
+    if (std::find(pool.never_kept.begin(), pool.never_kept.end(), expert) ==
+        pool.never_kept.end()) {
+      continue;
+    }
+    const routing::ExpertId id = table.IdOf(expert);
+    return InvalidArgument(
+        fmt::format("expert {} of layer {} is to be pinned and never kept",
+                    id.index, id.layer));
+  }
+  return {};
+}
+
+// [layers]
+std::vector<uint32_t> CountByLayer(const ExpertTable& table,
+                                   std::span<const uint32_t> experts) {
+  std::vector<uint32_t> counts(table.num_layers());
+  for (const uint32_t expert : experts) ++counts[table.IdOf(expert).layer];
+  return counts;
+}
+
+}  // namespace
+
+// The floor is what a token can need of a layer beside what is pinned for good.
 std::vector<ExpertCache::SizeClass> ExpertCache::ClassesOf(
-    const ExpertTable& table) {
+    const ExpertTable& table, std::span<const uint32_t> pinned) {
+  const std::vector<uint32_t> num_pinned = CountByLayer(table, pinned);
   std::vector<SizeClass> classes;
   for (uint32_t l = 0; l < table.num_layers(); ++l) {
     const ExpertTable::Layer& layer = table.layer(l);
@@ -22,14 +50,18 @@ std::vector<ExpertCache::SizeClass> ExpertCache::ClassesOf(
       it = classes.insert(it, SizeClass{.slot_bytes = layer.layout.size_bytes});
     }
     it->num_experts += layer.num_experts;
-    it->floor_slots = std::max<size_t>(it->floor_slots, layer.top_k);
+    it->num_pinned += num_pinned[l];
+    it->floor_slots = std::max<size_t>(
+        it->floor_slots,
+        std::min(layer.top_k, layer.num_experts - num_pinned[l]));
   }
+  for (SizeClass& c : classes) c.floor_slots += c.num_pinned;
   return classes;
 }
 
 uint64_t ExpertCache::FloorBytes(const ExpertTable& table) {
   uint64_t floor = 0;
-  for (const SizeClass& c : ClassesOf(table)) {
+  for (const SizeClass& c : ClassesOf(table, {})) {
     floor += uint64_t{c.floor_slots} * c.slot_bytes;
   }
   return floor;
@@ -41,17 +73,23 @@ Status ExpertCache::ShareOut(uint64_t budget_bytes,
                              std::vector<SizeClass>& classes) {
   double total_bytes = 0;
   uint64_t floor_bytes = 0;
+  uint64_t pinned_bytes = 0;
   for (const SizeClass& c : classes) {
+    pinned_bytes += uint64_t{c.slot_bytes} * c.num_pinned;
     total_bytes += static_cast<double>(c.slot_bytes * c.num_experts);
     floor_bytes += uint64_t{c.slot_bytes} * c.floor_slots;
   }
   if (budget_bytes < floor_bytes) {
     return Status(
         Code::kResourceExhausted,
-        fmt::format("{} are left for experts, and one token's experts of a "
-                    "layer need {}. Give more memory (--ram), or take less for "
-                    "the context (--ctx, --kv q8)",
-                    FormatBytes(budget_bytes), FormatBytes(floor_bytes)));
+        fmt::format(
+            "{} are left for experts, and one token's experts of a "
+            "layer need {}{}. Give more memory (--ram), or take less "
+            "for the context (--ctx, --kv q8)",
+            FormatBytes(budget_bytes), FormatBytes(floor_bytes - pinned_bytes),
+            pinned_bytes == 0 ? ""
+                              : fmt::format(" beside the pinned ones' {}",
+                                            FormatBytes(pinned_bytes))));
   }
   const auto spare = static_cast<double>(budget_bytes - floor_bytes);
   uint64_t left = budget_bytes;
@@ -75,7 +113,8 @@ Status ExpertCache::ShareOut(uint64_t budget_bytes,
 
 Result<std::unique_ptr<ExpertCache>> ExpertCache::Create(
     const ExpertTable& table, const CacheOptions& options) {
-  std::unique_ptr<ExpertCache> cache(new ExpertCache(table));
+  RETURN_IF_ERROR(CheckLists(table, options.pool));
+  std::unique_ptr<ExpertCache> cache(new ExpertCache(table, options.pool));
   RETURN_IF_ERROR(ShareOut(options.budget_bytes, cache->classes_));
   cache->budget_bytes_ = options.budget_bytes;
   for (SizeClass& c : cache->classes_) {
@@ -89,12 +128,14 @@ Result<std::unique_ptr<ExpertCache>> ExpertCache::Create(
   return cache;
 }
 
-ExpertCache::ExpertCache(const ExpertTable& table)
+ExpertCache::ExpertCache(const ExpertTable& table, const PoolOptions& pool)
     : table_(table),
-      classes_(ClassesOf(table)),
+      classes_(ClassesOf(table, pool.pinned)),
       class_of_layer_(table.num_layers()),
       entries_(table.num_experts()),
-      pins_(table.num_experts()) {
+      pins_(table.num_experts()),
+      rules_(pool, table, static_cast<uint32_t>(classes_.size())),
+      residency_(table.num_experts()) {
   for (uint32_t l = 0; l < table.num_layers(); ++l) {
     for (uint32_t c = 0; c < classes_.size(); ++c) {
       if (classes_[c].slot_bytes == table.layer(l).layout.size_bytes) {
@@ -111,13 +152,25 @@ std::byte* ExpertCache::slot(uint32_t expert) {
 
 void ExpertCache::BeginLayer(uint32_t layer) {
   for (SizeClass& c : classes_) c.policy->BeginLayer(layer);
+  residency_.BeginTurn();
+  rules_.BeginTurn();
 }
 
 bool ExpertCache::Pin(uint32_t expert, uint32_t num_tokens) {
   if (entries_[expert].state != State::kResident) return false;
   ++pins_[expert];
+  residency_.Use(expert, num_tokens);
+  if (rules_.IsPinned(expert)) return true;
+  rules_.Use(ClassIndexOf(expert), expert, num_tokens);
   ClassOf(expert).policy->Use(expert, num_tokens);
   return true;
+}
+
+void ExpertCache::Prime(uint32_t expert, uint32_t num_tokens) {
+  CHECK(entries_[expert].state == State::kResident);
+  if (rules_.IsPinned(expert)) return;
+  rules_.Use(ClassIndexOf(expert), expert, num_tokens);
+  ClassOf(expert).policy->Use(expert, num_tokens);
 }
 
 void ExpertCache::Unpin(uint32_t expert) {
@@ -128,11 +181,8 @@ void ExpertCache::Unpin(uint32_t expert) {
 bool ExpertCache::Reserve(uint32_t expert) {
   CHECK(entries_[expert].state == State::kAbsent);
   SizeClass& size_class = ClassOf(expert);
-  if (size_class.free_slots.empty()) {
-    const uint32_t victim = size_class.policy->Victim(pins_);
-    if (victim == kNoExpert) return false;
-    Evict(victim);
-    ++num_evictions_;
+  if (size_class.free_slots.empty() && !MakeRoom(ClassIndexOf(expert))) {
+    return false;
   }
   entries_[expert] = {State::kLoading, size_class.free_slots.back()};
   size_class.free_slots.pop_back();
@@ -140,10 +190,39 @@ bool ExpertCache::Reserve(uint32_t expert) {
   return true;
 }
 
+// Transients first; then whom the policy names.
+bool ExpertCache::MakeRoom(uint32_t size_class) {
+  uint32_t victim = rules_.Transient(size_class, pins_);
+  if (victim != kNoExpert) {
+    ++num_transient_evictions_;
+  } else {
+    victim = classes_[size_class].policy->Victim(pins_);
+  }
+  if (victim == kNoExpert) return false;
+  Evict(victim);
+  return true;
+}
+
+void ExpertCache::EvictIdle() {
+  if (!rules_.unloads_idle()) return;
+  rules_.ReadClock();
+  for (uint32_t expert = rules_.Idle(pins_); expert != kNoExpert;
+       expert = rules_.Idle(pins_)) {
+    ClassOf(expert).arena->DiscardSlot(entries_[expert].slot);
+    Evict(expert);
+    ++num_idle_evictions_;
+  }
+}
+
 void ExpertCache::Publish(uint32_t expert, uint32_t num_tokens) {
   CHECK(entries_[expert].state == State::kLoading);
   entries_[expert].state = State::kResident;
-  ClassOf(expert).policy->Insert(expert, num_tokens);
+  residency_.Load(expert);
+  if (num_tokens > 0) residency_.Use(expert, num_tokens);
+  if (!rules_.IsPinned(expert)) {
+    rules_.Insert(ClassIndexOf(expert), expert, num_tokens);
+    ClassOf(expert).policy->Insert(expert, num_tokens);
+  }
   resident_bytes_ += table_.SizeBytes(expert);
   ++num_resident_;
 }
@@ -159,11 +238,16 @@ void ExpertCache::Evict(uint32_t expert) {
   CHECK(entries_[expert].state == State::kResident);
   CHECK_EQ(pins_[expert], 0u);
   SizeClass& size_class = ClassOf(expert);
-  size_class.policy->Remove(expert);
+  residency_.Evict(expert);
+  if (!rules_.IsPinned(expert)) {
+    rules_.Remove(expert);
+    size_class.policy->Remove(expert);
+  }
   size_class.free_slots.push_back(entries_[expert].slot);
   entries_[expert].state = State::kAbsent;
   resident_bytes_ -= table_.SizeBytes(expert);
   --num_resident_;
+  ++num_evictions_;
 }
 
 Status ExpertCache::SetBudget(uint64_t budget_bytes) {
@@ -189,7 +273,6 @@ void ExpertCache::EvictSlotsFrom(SizeClass& size_class, size_t first_slot) {
       continue;
     }
     Evict(expert);
-    ++num_evictions_;
   }
   std::erase_if(size_class.free_slots,
                 [&](uint32_t slot) { return slot >= first_slot; });
@@ -203,7 +286,11 @@ uint64_t ExpertCache::capacity_bytes() const {
 }
 
 size_t ExpertCache::CapacityOf(uint32_t expert) const {
-  return classes_[class_of_layer_[table_.IdOf(expert).layer]].num_slots;
+  return classes_[ClassIndexOf(expert)].num_slots;
+}
+
+size_t ExpertCache::FreeSlotsFor(uint32_t expert) const {
+  return classes_[ClassIndexOf(expert)].free_slots.size();
 }
 
 }  // namespace muster::experts

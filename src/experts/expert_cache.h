@@ -12,12 +12,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "experts/eviction_policy.h"
+#include "experts/expert_pool_rules.h"
 #include "experts/expert_table.h"
+#include "experts/residency.h"
 #include "experts/slot_arena.h"
 
 namespace muster::experts {
@@ -25,6 +28,7 @@ namespace muster::experts {
 struct CacheOptions {
   uint64_t budget_bytes = 0;
   std::string policy = "lfru";
+  PoolOptions pool;
 };
 
 // One thread at a time.
@@ -37,7 +41,9 @@ class ExpertCache {
   static uint64_t FloorBytes(const ExpertTable& table);
 
   // Fails with kResourceExhausted below the floor, naming it, and with
-  // kInvalidArgument on an unknown policy. `table` must outlive the cache.
+  // kInvalidArgument on an unknown policy or an expert that is pinned for good
+  // and never kept. Experts pinned for good need room beside the floor.
+  // `table` must outlive the cache.
   static Result<std::unique_ptr<ExpertCache>> Create(
       const ExpertTable& table, const CacheOptions& options);
 
@@ -63,8 +69,17 @@ class ExpertCache {
   // They are not, and will not be. REQUIRES: loading.
   void Abandon(uint32_t expert);
 
-  // Gives up what is above the new budget, at once. Fails with
-  // kResourceExhausted below the floor: nothing has changed then.
+  // A resident counts for the policy as if so many tokens had used it now, but
+  // not as used. REQUIRES: resident.
+  void Prime(uint32_t expert, uint32_t num_tokens);
+
+  // Gives up what has been idle for too long, and its memory; nothing where
+  // that was not asked for (expert_pool_rules.h).
+  void EvictIdle();
+
+  // Gives up what is above the new budget, at once, experts pinned for good
+  // among them: the caller loads them anew. Fails with kResourceExhausted below
+  // the floor: nothing has changed then.
   // REQUIRES: nothing is pinned or loading.
   Status SetBudget(uint64_t budget_bytes);
 
@@ -75,7 +90,14 @@ class ExpertCache {
   uint32_t num_resident() const { return num_resident_; }
   // How many experts of this one's size have room.
   size_t CapacityOf(uint32_t expert) const;
+  // How many more have room without an eviction.
+  size_t FreeSlotsFor(uint32_t expert) const;
   uint64_t num_evictions() const { return num_evictions_; }
+  // Of them, those of transients and of idle ones.
+  uint64_t num_transient_evictions() const { return num_transient_evictions_; }
+  uint64_t num_idle_evictions() const { return num_idle_evictions_; }
+  bool IsTransient(uint32_t expert) const { return rules_.IsTransient(expert); }
+  const Residency& residency() const { return residency_; }
 
  private:
   struct Entry {
@@ -87,20 +109,24 @@ class ExpertCache {
     size_t slot_bytes = 0;
     size_t num_experts = 0;
     size_t floor_slots = 0;
-    size_t num_slots = 0;  // within the budget
+    size_t num_pinned = 0;  // for good; within the floor
+    size_t num_slots = 0;   // within the budget
     std::unique_ptr<SlotArena> arena;
     std::unique_ptr<EvictionPolicy> policy;
     std::vector<uint32_t> free_slots;  // the last is taken first
   };
 
-  static std::vector<SizeClass> ClassesOf(const ExpertTable& table);
+  static std::vector<SizeClass> ClassesOf(const ExpertTable& table,
+                                          std::span<const uint32_t> pinned);
   static Status ShareOut(uint64_t budget_bytes,
                          std::vector<SizeClass>& classes);
 
-  explicit ExpertCache(const ExpertTable& table);
-  SizeClass& ClassOf(uint32_t expert) {
-    return classes_[class_of_layer_[table_.IdOf(expert).layer]];
+  ExpertCache(const ExpertTable& table, const PoolOptions& pool);
+  uint32_t ClassIndexOf(uint32_t expert) const {
+    return class_of_layer_[table_.IdOf(expert).layer];
   }
+  SizeClass& ClassOf(uint32_t expert) { return classes_[ClassIndexOf(expert)]; }
+  bool MakeRoom(uint32_t size_class);
   void Evict(uint32_t expert);
   void EvictSlotsFrom(SizeClass& size_class, size_t first_slot);
 
@@ -110,9 +136,13 @@ class ExpertCache {
   std::vector<uint32_t> class_of_layer_;  // [layers]
   std::vector<Entry> entries_;            // [experts]
   std::vector<uint32_t> pins_;            // [experts]
+  ExpertPoolRules rules_;
+  Residency residency_;
   uint64_t resident_bytes_ = 0;
   uint32_t num_resident_ = 0;
   uint64_t num_evictions_ = 0;
+  uint64_t num_transient_evictions_ = 0;
+  uint64_t num_idle_evictions_ = 0;
 };
 
 }  // namespace muster::experts

@@ -20,6 +20,7 @@ Result<std::unique_ptr<ExpertTiers>> ExpertTiers::Create(
   std::unique_ptr<ExpertTiers> tiers(
       new ExpertTiers(std::move(table), std::move(fetcher)));
   ASSIGN_OR_RETURN(tiers->cache_, ExpertCache::Create(tiers->table_, options));
+  tiers->pinned_ = options.pool.pinned;
   return tiers;
 }
 
@@ -64,6 +65,7 @@ void ExpertTiers::Begin(uint32_t layer, std::span<const uint32_t> ids,
       num_tries_[expert] = 1;  // what failed before was another step's trouble
     }
   }
+  cache_->EvictIdle();  // but what this turn has just pinned
   // The first is taken from the back.
   std::reverse(missing_.begin(), missing_.end());
   StartReads();
@@ -146,7 +148,47 @@ void ExpertTiers::Pump(ThreadPool& pool) {
       CHECK(status.ok());
     }
   }
+  cache_->EvictIdle();
   StartReads();
+}
+
+void ExpertTiers::Preload(std::span<const uint32_t> experts, ThreadPool& pool,
+                          std::atomic<uint64_t>* done_bytes) {
+  End();
+  size_t num_begun = 0;
+  while (true) {
+    while (num_begun < experts.size() && fetcher_->CanStart()) {
+      const uint32_t expert = experts[num_begun];
+      if (cache_->state(expert) == ExpertCache::State::kAbsent) {
+        if (!cache_->Reserve(expert)) break;
+        Start(expert);
+      }
+      ++num_begun;
+    }
+    if (fetcher_->num_in_flight() == 0) return;
+    fetched_.clear();
+    fetcher_->Wait(1, pool, &fetched_);
+    for (const Fetched& fetched : fetched_) {
+      CHECK(TakeIn(fetched).ok());  // nobody waits for it
+      if (done_bytes != nullptr) {
+        *done_bytes += table_.SizeBytes(fetched.expert);
+      }
+    }
+  }
+}
+
+Status ExpertTiers::LoadPinned(ThreadPool& pool) {
+  Preload(pinned_, pool, nullptr);
+  const uint32_t no_tokens = 0;
+  for (const uint32_t expert : pinned_) {
+    if (cache_->state(expert) == ExpertCache::State::kResident) continue;
+    // Its read has failed: a turn tries again, and says why it does.
+    const routing::ExpertId id = table_.IdOf(expert);
+    Begin(id.layer, {&id.index, 1}, {&no_tokens, 1});
+    RETURN_IF_ERROR(Next(pool).status());
+    End();
+  }
+  return {};
 }
 
 Result<std::span<const uint32_t>> ExpertTiers::Next(ThreadPool& pool) {
@@ -223,7 +265,8 @@ Status ExpertTiers::SetBudget(uint64_t budget_bytes, ThreadPool& pool) {
     fetcher_->Wait(fetcher_->num_in_flight(), pool, &fetched_);
     for (const Fetched& fetched : fetched_) RETURN_IF_ERROR(TakeIn(fetched));
   }
-  return cache_->SetBudget(budget_bytes);
+  RETURN_IF_ERROR(cache_->SetBudget(budget_bytes));
+  return LoadPinned(pool);
 }
 
 telemetry::TierCounters ExpertTiers::counters() const {
@@ -237,6 +280,8 @@ telemetry::TierCounters ExpertTiers::counters() const {
   counters.dropped_experts = fetch.dropped_experts;
   counters.remote_bytes = fetch.remote_bytes;
   counters.evictions = cache_->num_evictions();
+  counters.transient_evictions = cache_->num_transient_evictions();
+  counters.idle_evictions = cache_->num_idle_evictions();
   return counters;
 }
 

@@ -3,6 +3,7 @@
 // computes on some while others are read.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -64,8 +65,25 @@ class ExpertTiers {
     return weights_[table_.Number({layer, index})];
   }
 
-  // See ExpertCache. Waits for reads that nobody waits for any more.
-  // REQUIRES: no turn.
+  // Reads these experts, in this order, and waits until they are there. Others
+  // make room where there is none left, though none that was read for the same
+  // call while its reads are in flight. One that cannot be had is left out: a
+  // step that wants it will say so. `done_bytes` may be null. REQUIRES: no
+  // turn.
+  void Preload(std::span<const uint32_t> experts, ThreadPool& pool,
+               std::atomic<uint64_t>* done_bytes);
+
+  // Those that are pinned for good (PoolOptions), unless they are there. Fails
+  // as Next. REQUIRES: no turn.
+  Status LoadPinned(ThreadPool& pool);
+
+  // See ExpertCache; of a resident that Preload has brought.
+  void Prime(uint32_t expert, uint32_t num_tokens) {
+    cache_->Prime(expert, num_tokens);
+  }
+
+  // See ExpertCache. Waits for reads that nobody waits for any more, and loads
+  // pinned experts anew. REQUIRES: no turn.
   Status SetBudget(uint64_t budget_bytes, ThreadPool& pool);
 
   const ExpertTable& table() const { return table_; }
@@ -90,6 +108,7 @@ class ExpertTiers {
   std::unique_ptr<ExpertCache> cache_;
   std::unique_ptr<ExpertFetcher> fetcher_;
   std::vector<model::ExpertWeights> weights_;  // [experts], of resident ones
+  std::vector<uint32_t> pinned_;               // for good
   std::vector<uint8_t> num_tries_;             // [experts], of loading ones
   std::vector<uint8_t> is_guess_;  // [experts], read on a guess, not used yet
 

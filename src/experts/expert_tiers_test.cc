@@ -71,10 +71,10 @@ ExpertTable TwoLayers() {
 
 class ExpertTiersTest : public testing::Test {
  protected:
-  void Open(size_t num_slots) {
-    auto tiers = ExpertTiers::Create(TwoLayers(),
-                                     std::make_unique<FakeFetcher>(&script_),
-                                     {.budget_bytes = num_slots * kBytes});
+  void Open(size_t num_slots, const PoolOptions& pool = {}) {
+    auto tiers = ExpertTiers::Create(
+        TwoLayers(), std::make_unique<FakeFetcher>(&script_),
+        {.budget_bytes = num_slots * kBytes, .pool = pool});
     ASSERT_TRUE(tiers.ok()) << tiers.status().message();
     tiers_ = std::move(tiers).value();
   }
@@ -235,6 +235,71 @@ TEST_F(ExpertTiersTest, TheBudgetCanChangeBetweenSteps) {
   ASSERT_TRUE(Turn(0, {0, 1, 2, 3, 4, 5}).ok());
   ASSERT_TRUE(Turn(0, {0, 1, 2, 3, 4, 5}).ok());
   EXPECT_EQ(tiers_->cache().num_resident(), 6u);
+}
+
+TEST_F(ExpertTiersTest, RulesOfThePoolNeverGiveTheWrongBytes) {
+  double seconds = 0;
+  for (const size_t num_slots : {4, 6, 12}) {
+    script_ = {.max_in_flight = 3, .last_first = true};
+    Open(num_slots, {.load_after = 3,
+                     .unload_idle_seconds = 5,
+                     .pinned = {1, 8},
+                     .never_kept = {0, 9},
+                     .now_seconds = [&] { return seconds; }});
+    ASSERT_TRUE(tiers_->LoadPinned(pool_).ok());
+    std::mt19937 random(11);
+    for (int turn = 0; turn < 200; ++turn) {
+      seconds += static_cast<double>(random() % 3);
+      std::vector<uint32_t> ids;
+      for (uint32_t id = 0; id < 6; ++id) {
+        if (random() % 3 == 0) ids.push_back(id);
+      }
+      ASSERT_TRUE(Turn(turn % 2, ids).ok());
+      tiers_->Pump(pool_);
+    }
+    if (num_slots < 12) {
+      EXPECT_GT(tiers_->counters().transient_evictions, 0u);
+    }
+    EXPECT_GT(tiers_->counters().idle_evictions, 0u);
+    EXPECT_EQ(tiers_->cache().state(8), ExpertCache::State::kResident);
+  }
+}
+
+TEST_F(ExpertTiersTest, APinnedExpertIsThereFromTheStartAndAfterAnyBudget) {
+  Open(8, {.pinned = {3, 11}});
+  ASSERT_TRUE(tiers_->LoadPinned(pool_).ok());
+  ASSERT_TRUE(Turn(0, {3}).ok());
+  EXPECT_EQ(tiers_->counters().hits, 1u);
+  ASSERT_TRUE(Turn(0, {0, 1, 2, 3, 4, 5}).ok());
+  EXPECT_FALSE(tiers_->SetBudget(3 * kBytes, pool_).ok());
+  ASSERT_TRUE(tiers_->SetBudget(4 * kBytes, pool_).ok());
+  for (const uint32_t expert : {3, 11}) {
+    EXPECT_EQ(tiers_->cache().state(expert), ExpertCache::State::kResident);
+  }
+}
+
+TEST_F(ExpertTiersTest, APinnedExpertIsTriedAgainAndNamedWhenItCannotBeHad) {
+  Open(8, {.pinned = {8}});
+  script_.failures[8] = 2;
+  ASSERT_TRUE(tiers_->LoadPinned(pool_).ok());
+  Open(8, {.pinned = {8}});
+  script_.failures[8] = 4;
+  const Status status = tiers_->LoadPinned(pool_);
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_THAT(status.message(), HasSubstr("expert 2 of layer 1"));
+}
+
+TEST_F(ExpertTiersTest, PreloadedExpertsAreHitsThatNobodyAskedFor) {
+  script_.max_in_flight = 2;
+  Open(6);
+  std::atomic<uint64_t> done_bytes{0};
+  script_.failures[2] = 1;
+  tiers_->Preload(std::vector<uint32_t>{4, 2, 0, 7, 4}, pool_, &done_bytes);
+  EXPECT_EQ(done_bytes, 4 * kBytes);
+  EXPECT_EQ(tiers_->cache().num_resident(), 3u);
+  EXPECT_EQ(tiers_->counters().queries, 0u);
+  ASSERT_TRUE(Turn(0, {0, 4}).ok());
+  EXPECT_EQ(tiers_->counters().hits, 2u);
 }
 
 }  // namespace

@@ -47,4 +47,8 @@ void SlotArena::Discard(size_t first) {
   madvise(slot(first), (max_slots_ - first) * slot_bytes_, MADV_DONTNEED);
 }
 
+void SlotArena::DiscardSlot(size_t i) {
+  madvise(slot(i), slot_bytes_, MADV_DONTNEED);
+}
+
 }  // namespace muster::experts

@@ -27,6 +27,8 @@ class SlotArena {
   // Gives the memory of slots [first, max_slots) back to the system; they read
   // as zeros until they are written again.
   void Discard(size_t first);
+  // The same of one slot.
+  void DiscardSlot(size_t i);
 
  private:
   size_t slot_bytes_;

@@ -17,7 +17,13 @@ struct TierOptions {
   // For experts alone, whatever the plan: they are tiered then even if all fit.
   std::optional<uint64_t> cache_bytes;
   std::string policy = "lfru";  // see experts/eviction_policy.h
-  size_t reads_in_flight = 0;   // experts being read at a time; 0: as it pays
+  // See experts/expert_pool_rules.h; experts as experts/expert_list.h reads
+  // them.
+  uint32_t load_after = 1;
+  double unload_idle_seconds = 0;  // 0: never
+  std::string pin_experts;
+  std::string never_keep;
+  size_t reads_in_flight = 0;  // experts being read at a time; 0: as it pays
   std::optional<bool> direct_reads;  // past the page cache; none: as probed
   bool io_uring = true;              // else a pool of reading threads
 };

@@ -487,6 +487,9 @@ Result<std::unique_ptr<LoadedModel>> LoadModel(const formats::ModelFiles& files,
   if (progress != nullptr) progress->total_bytes = loader.read_bytes();
   RETURN_IF_ERROR(loader.Read(open_files, pool, progress));
   RETURN_IF_ERROR(OpenEmbedding(files, index.token_embedding, *loaded));
+  if (loaded->tiers != nullptr) {
+    RETURN_IF_ERROR(loaded->tiers->LoadPinned(pool));
+  }
   return loaded;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "experts/cold_fetcher.h"
+#include "experts/expert_list.h"
 #include "experts/pack_store.h"
 #include "experts/source_expert.h"
 #include "experts/source_store.h"
@@ -86,6 +87,18 @@ std::unique_ptr<experts::ExpertStore> MakeStore(
   return std::make_unique<experts::SourceStore>(files.paths, std::move(layers));
 }
 
+Result<experts::PoolOptions> PoolRules(const TierOptions& options,
+                                       const experts::ExpertTable& table) {
+  experts::PoolOptions pool = {
+      .load_after = options.load_after,
+      .unload_idle_seconds = options.unload_idle_seconds};
+  ASSIGN_OR_RETURN(pool.pinned,
+                   experts::ParseExpertList(options.pin_experts, table));
+  ASSIGN_OR_RETURN(pool.never_kept,
+                   experts::ParseExpertList(options.never_keep, table));
+  return pool;
+}
+
 }  // namespace
 
 Result<experts::ExpertTable> MakeExpertTable(const model::ModelConfig& config,
@@ -113,7 +126,9 @@ Status PlanTiers(const formats::ModelFiles& files,
   std::unique_ptr<experts::ExpertStore> store;
   experts::WarmOptions warm;
   RemoteStore remote;
+  experts::PoolOptions pool;
   if (table.ok()) {
+    ASSIGN_OR_RETURN(pool, PoolRules(options.tiers, *table));
     store = MakeStore(files, index, *table);
     warm.max_in_flight = ReadsInFlight(options.tiers, *store);
     demand.experts_bytes = table->total_bytes();
@@ -150,7 +165,8 @@ Status PlanTiers(const formats::ModelFiles& files,
   ASSIGN_OR_RETURN(loaded.tiers, experts::ExpertTiers::Create(
                                      std::move(*table), std::move(fetcher),
                                      {.budget_bytes = loaded.plan.cache_bytes,
-                                      .policy = options.tiers.policy}));
+                                      .policy = options.tiers.policy,
+                                      .pool = std::move(pool)}));
   return {};
 }
 

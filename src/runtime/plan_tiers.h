@@ -18,7 +18,8 @@ struct WeightBytes {
 
 // Sets loaded.plan, and loaded.tiers where the plan is tiered. Fails with
 // kResourceExhausted when not even the floor fits, and with kUnsupported when
-// the experts of a layer differ in form, so that no slot fits them all.
+// the experts of a layer differ in form, so that no slot fits them all, and
+// with kInvalidArgument on a list of experts that the model does not have.
 // REQUIRES: loaded.config is set.
 Status PlanTiers(const formats::ModelFiles& files,
                  const model::WeightIndex& index, const EngineOptions& options,

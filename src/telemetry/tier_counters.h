@@ -19,6 +19,9 @@ struct TierCounters {
   uint64_t guessed_experts = 0;
   uint64_t good_guesses = 0;
   uint64_t evictions = 0;
+  // Of them, of experts that had not earned their place, and that were idle.
+  uint64_t transient_evictions = 0;
+  uint64_t idle_evictions = 0;
   uint64_t failed_reads = 0;       // each was tried again, or failed its step
   uint64_t checksum_failures = 0;  // of them, because the bytes were wrong
   // Of a remote model: see experts/expert_fetcher.h.
@@ -40,6 +43,8 @@ struct TierCounters {
     d.guessed_experts -= earlier.guessed_experts;
     d.good_guesses -= earlier.good_guesses;
     d.evictions -= earlier.evictions;
+    d.transient_evictions -= earlier.transient_evictions;
+    d.idle_evictions -= earlier.idle_evictions;
     d.failed_reads -= earlier.failed_reads;
     d.checksum_failures -= earlier.checksum_failures;
     d.staged_experts -= earlier.staged_experts;
