@@ -27,7 +27,8 @@ class Forward {
  public:
   // `model` and `pool` must outlive this object. Positions go up to
   // `context_length`.
-  Forward(const LoadedModel& model, ThreadPool& pool, size_t context_length);
+  Forward(const LoadedModel& model, ThreadPool& pool, size_t context_length,
+          const RoutingChoice& cache_aware = {});
 
   // Fails when an expert cannot be had from any tier: the rows' caches hold
   // rubbish at their positions then, and `logits` is undefined.
