@@ -213,7 +213,7 @@ TEST(CacheAwarePropertyTest, OnlyMissesGiveWayToResidentsWithinTheBounds) {
     EXPECT_EQ(run.num_replaced, num_replaced);
     num_seen += num_replaced;
   }
-  EXPECT_GT(num_seen, 1000u);  // the shapes are not all idle
+  EXPECT_GT(num_seen, 500u);  // the shapes are not all idle
 }
 
 TEST(CacheAwarePropertyTest, WeightsAreThoseOfTheChosenScoresToTheBit) {
