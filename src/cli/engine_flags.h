@@ -23,6 +23,7 @@ struct EngineFlags {
   size_t logit_rows = 1;  // no flag: the command knows (see EngineOptions)
   std::string ram;        // empty: what the process may use
   std::string eviction = "lfru";
+  std::string cache_aware;  // empty: exact routing
   RemoteFlags remote;
   std::string isa;  // empty: the best
   bool quiet = false;
@@ -31,14 +32,19 @@ struct EngineFlags {
 
 void AddEngineFlags(CLI::App& command, EngineFlags& flags);
 
-// Of these, only the model, where it is staged, --ram, --eviction, --isa,
-// --no-tuning and --quiet: for a command that takes the others as lists.
+// Of these, only the model, where it is staged, --ram, --eviction,
+// --cache-aware, --isa, --no-tuning and --quiet: for a command that takes the
+// others as lists.
 void AddModelFlags(CLI::App& command, EngineFlags& flags);
 
 // The names that --kv takes.
 inline const std::vector<std::string> kKvNames = {"f32", "f16", "q8"};
 // REQUIRES: `name` is one of them.
 kernels::KvType KvTypeOf(const std::string& name);
+
+// What --cache-aware says. Fails with kInvalidArgument on what is no
+// MARGIN[,MAX_RANK].
+Result<runtime::RoutingChoice> ParseCacheAware(const std::string& text);
 
 // What stands for a 0 in num_threads and chunk_tokens: what was tuned for this
 // machine, unless the flags say not to, else as shipped. A file of tunings that

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "base/check.h"
@@ -79,6 +80,15 @@ void Comparison::Add(std::span<const float> logits,
 }
 
 double Score::perplexity() const { return std::exp(mean_nats()); }
+
+double Score::BitsPerByte(size_t num_bytes) const {
+  return nats / std::numbers::ln2 / static_cast<double>(num_bytes);
+}
+
+double Comparison::same_best_share() const {
+  return static_cast<double>(num_same_best) /
+         static_cast<double>(score.num_scored);
+}
 
 double Comparison::mean_divergence() const {
   return std::accumulate(divergences.begin(), divergences.end(), 0.0) /

@@ -29,6 +29,9 @@ struct Score {
 
   double mean_nats() const { return nats / static_cast<double>(num_scored); }
   double perplexity() const;
+  // Of all bytes of the text, although a first token without a predecessor is
+  // not scored: it is one of thousands.
+  double BitsPerByte(size_t num_bytes) const;
 };
 
 // Two models on the same tokens of the same windows.
@@ -45,6 +48,7 @@ struct Comparison {
            std::span<const float> reference_logits, int32_t next);
 
   double mean_divergence() const;
+  double same_best_share() const;
   // The smallest divergence that `share` of the tokens do not exceed; 1: the
   // largest. REQUIRES: 0 < share <= 1 and something was scored.
   float DivergenceAt(double share) const;
