@@ -23,8 +23,9 @@ namespace muster::runtime {
 
 // Owns the scratch memory; grows to the largest batch that it has seen. The
 // result of a row depends on its sequence alone: not on the other rows, nor on
-// which experts were in memory and in what order the others came. Cache-aware
-// routing, where it is asked for, gives up all but the last.
+// which experts were in memory and in what order the others came. With
+// cache-aware routing it depends on the number of rows and on which experts
+// were in memory, too.
 // One thread at a time; uses `pool` inside.
 class ExpertStep {
  public:
