@@ -43,7 +43,9 @@ class UsageTest(unittest.TestCase):
         for args in [("run", "--tokens", "1,x"), ("run", "--temp", "-1", "-p", "x"), ("run", "-n", "-5", "-p", "x"),
                      ("run", "-p", "x", "-f", "y"), ("run", "--isa", "mmx", "-p", "x"),
                      ("run", "--logit-bias", "7", "-p", "x"), ("bench", "-p", "0", "-n", "0"), ("bench", "-r", "0"),
-                     ("bench", "-p", "1,x"), ("bench", "-d", str(1 << 27))]:
+                     ("bench", "-p", "1,x"), ("run", "--cache-aware", "1.5", "-p", "x"),
+                     ("run", "--cache-aware", "0.2,0", "-p", "x"), ("bench", "--cache-aware", "0.2,3x"),
+                     ("eval", "-f", "x", "--cache-aware", "nan"), ("bench", "-d", str(1 << 27))]:
             done = muster(*args)
             self.assertEqual(done.returncode, 2, f"{args}: {done.stderr}")
             self.assertNotEqual(done.stderr, "")
@@ -337,6 +339,16 @@ class DemoModelTest(unittest.TestCase):
         self.assertEqual(beside["divergence_nats"], {"mean": 0, "median": 0, "p95": 0, "max": 0})
         self.assertEqual(beside["same_best_token"], 1)
         self.assertEqual(beside["ln_perplexity_delta"], 0)
+
+    def test_eval_prices_cache_aware_routing(self):
+        priced = self.evaluate("--cache-aware", "0.4", "--limit", "200", "--ctx", "512", "--chunk", "64",
+                               "--ram", "136M")
+        self.assertEqual(priced["scored_tokens"], 199)
+        price = priced["cache_aware"]
+        self.assertGreater(price["replaced_choices"], 0)
+        self.assertLess(price["same_choices"], 1)
+        self.assertGreater(price["aware"]["hit_rate"], price["exact"]["hit_rate"])
+        self.assertEqual(price["aware"]["bits_per_byte"], priced["bits_per_byte"])
 
     def test_eval_says_how_far_a_model_is_from_its_reference(self):
         result = self.evaluate("--reference", self.FLOAT_DEMO)

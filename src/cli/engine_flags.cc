@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <chrono>
 
 #include "base/units.h"
@@ -32,6 +33,11 @@ void AddModelFlags(CLI::App& command, EngineFlags& flags) {
       ->check(CLI::IsMember({"lru", "lfru", "least-stale"}))
       ->capture_default_str();
   AddPoolFlags(command, flags.pool);
+  command.add_option(
+      "--cache-aware", flags.cache_aware,
+      "MARGIN[,MAX_RANK]: not exact; an expert that would have to be read may "
+      "give way to one in memory with at least 1 - MARGIN of its score, among "
+      "a token's MAX_RANK best (default: twice as many as it takes)");
   command.add_flag("--no-tuning", flags.no_tuning,
                    "Leave aside what `muster bench --tune` found");
   command.add_flag("-q,--quiet", flags.quiet, "Print nothing but the result");
@@ -69,6 +75,26 @@ kernels::KvType KvTypeOf(const std::string& name) {
   return name == "q8" ? kernels::KvType::kQ8 : kernels::KvType::kF16;
 }
 
+Result<runtime::RoutingChoice> ParseCacheAware(const std::string& text) {
+  if (text.empty()) return runtime::RoutingChoice{};
+  routing::CacheAware aware;
+  const char* end = text.data() + text.size();
+  auto [at, error] = std::from_chars(text.data(), end, aware.margin);
+  bool good = error == std::errc() && aware.margin >= 0 && aware.margin <= 1;
+  if (good && at != end) {
+    const auto rank = std::from_chars(at + 1, end, aware.max_rank);
+    good = *at == ',' && rank.ec == std::errc() && rank.ptr == end &&
+           aware.max_rank > 0;
+  }
+  if (!good) {
+    return InvalidArgument(fmt::format(
+        "--cache-aware '{}': expected a margin from 0 to 1 and, behind a "
+        "comma, a rank from 1 on",
+        text));
+  }
+  return runtime::RoutingChoice(aware);
+}
+
 Tuning TunedDefaults(const EngineFlags& flags) {
   const runtime::EngineOptions shipped;
   const Tuning untuned = {shipped.num_threads, shipped.chunk_tokens};
@@ -84,6 +110,7 @@ Result<OpenedModel> OpenModel(const EngineFlags& flags) {
   if (!flags.isa.empty()) {
     RETURN_IF_ERROR(kernels::ForceInstructionSet(flags.isa));
   }
+  ASSIGN_OR_RETURN(const auto cache_aware, ParseCacheAware(flags.cache_aware));
   ASSIGN_OR_RETURN(const std::string path, ModelOrDemo(flags.model));
   OpenedModel opened;
   ASSIGN_OR_RETURN(opened.remote, OpenRemoteFor(path, flags.remote));
@@ -111,7 +138,8 @@ Result<OpenedModel> OpenModel(const EngineFlags& flags) {
         .chunk_tokens = or_tuned(flags.chunk_tokens, tuned.chunk_tokens),
         .kv_type = KvTypeOf(flags.kv_type),
         .logit_rows = flags.logit_rows,
-        .tiers = {.ram_bytes = ram_bytes, .policy = flags.eviction}};
+        .tiers = {.ram_bytes = ram_bytes, .policy = flags.eviction},
+        .cache_aware = cache_aware};
     RETURN_IF_ERROR(ApplyPoolFlags(flags.pool, options.tiers));
     ASSIGN_OR_RETURN(opened.engine,
                      runtime::Engine::Load(opened.files, options, &progress));
@@ -126,6 +154,10 @@ Result<OpenedModel> OpenModel(const EngineFlags& flags) {
     const runtime::LoadedModel& model = opened.engine->model();
     if (model.tiers != nullptr) {
       fmt::print(stderr, "note: {}\n", runtime::Describe(model.plan));
+    } else if (!flags.cache_aware.empty()) {
+      fmt::print(stderr,
+                 "note: all experts are in memory: --cache-aware changes "
+                 "nothing\n");
     }
     if (opened.engine->context_length() < flags.context_length) {
       fmt::print(stderr,

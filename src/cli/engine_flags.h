@@ -26,6 +26,7 @@ struct EngineFlags {
   std::string eviction = "lfru";
   PoolFlags pool;
   std::string prewarm;  // see prewarm_flag.h; for commands that have the flag
+  std::string cache_aware;  // empty: exact routing
   RemoteFlags remote;
   std::string isa;  // empty: the best
   bool quiet = false;
@@ -43,6 +44,10 @@ void AddModelFlags(CLI::App& command, EngineFlags& flags);
 inline const std::vector<std::string> kKvNames = {"f32", "f16", "q8"};
 // REQUIRES: `name` is one of them.
 kernels::KvType KvTypeOf(const std::string& name);
+
+// What --cache-aware says. Fails with kInvalidArgument on what is no
+// MARGIN[,MAX_RANK].
+Result<runtime::RoutingChoice> ParseCacheAware(const std::string& text);
 
 // What stands for a 0 in num_threads and chunk_tokens: what was tuned for this
 // machine, unless the flags say not to, else as shipped. A file of tunings that

@@ -3,17 +3,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numbers>
 
+#include "cli/cache_aware_report.h"
 #include "cli/command.h"
 #include "cli/engine_flags.h"
 #include "cli/print_json.h"
 #include "cli/progress_bar.h"
 #include "cli/report.h"
 #include "cli/text_input.h"
+#include "runtime/cache_aware_price.h"
 #include "runtime/evaluation.h"
 #include "tokenizer/tokenizer.h"
 
@@ -32,6 +32,7 @@ struct EvalOptions {
   std::string file;
   size_t window = 0;
   size_t stride = 0;
+  size_t limit = 0;  // of tokens; 0: none
   bool json = false;
 };
 
@@ -45,6 +46,10 @@ Result<Text> ReadTokens(const EvalOptions& options,
                         const tokenizer::Tokenizer& tokenizer,
                         const std::string& text) {
   Text read = {.num_bytes = text.size(), .tokens = tokenizer.Encode(text)};
+  if (options.limit > 0 && options.limit < read.tokens.size()) {
+    read.tokens.resize(options.limit);
+    read.num_bytes = tokenizer.Decode(read.tokens).size();
+  }
   if (read.tokens.size() < 2) {
     return InvalidArgument(
         fmt::format("{}: {} tokens, expected at least 2 to predict one",
@@ -53,8 +58,9 @@ Result<Text> ReadTokens(const EvalOptions& options,
   return read;
 }
 
-// A window's logits are wanted at once.
+// A window's logits are wanted at once; token by token, a row of them.
 size_t LogitRows(const EvalOptions& options) {
+  if (!options.engine.cache_aware.empty()) return 1;
   return options.window == 0 ? kDefaultWindow : options.window;
 }
 
@@ -74,10 +80,8 @@ Result<runtime::Windows> ChooseWindows(const EvalOptions& options,
   return windows;
 }
 
-// All bytes of the text, although a first token without a predecessor is not
-// scored: it is one of thousands.
 double BitsPerByte(const Score& score, const Text& text) {
-  return score.nats / std::numbers::ln2 / static_cast<double>(text.num_bytes);
+  return score.BitsPerByte(text.num_bytes);
 }
 
 // What `work(done)` returns, and how long it took; draws a bar meanwhile.
@@ -109,12 +113,6 @@ ordered_json ScoreJson(const EvalOptions& options, const Text& text,
           {"seconds", seconds}};
 }
 
-// Of the tokens, the share whose likeliest next token is the reference's.
-double SameBestShare(const Comparison& comparison) {
-  return static_cast<double>(comparison.num_same_best) /
-         static_cast<double>(comparison.score.num_scored);
-}
-
 double LnPerplexityDelta(const Comparison& comparison) {
   return comparison.score.mean_nats() - comparison.reference.mean_nats();
 }
@@ -130,7 +128,7 @@ ordered_json ReferenceJson(const EvalOptions& options, const Text& text,
             {"median", comparison.DivergenceAt(0.5)},
             {"p95", comparison.DivergenceAt(0.95)},
             {"max", comparison.DivergenceAt(1)}}},
-          {"same_best_token", SameBestShare(comparison)}};
+          {"same_best_token", comparison.same_best_share()}};
 }
 
 void PrintScore(const EvalOptions& options, const Text& text,
@@ -151,7 +149,7 @@ void PrintComparison(const EvalOptions& options, const Comparison& comparison) {
       comparison.mean_divergence(), comparison.DivergenceAt(0.5),
       comparison.DivergenceAt(0.95), comparison.DivergenceAt(1));
   fmt::print("  same likeliest {:.2f} % of {} tokens\n",
-             100 * SameBestShare(comparison), comparison.score.num_scored);
+             100 * comparison.same_best_share(), comparison.score.num_scored);
 }
 
 Status ScoreAlone(const EvalOptions& options, runtime::Engine& engine,
@@ -225,6 +223,36 @@ Status CompareWithReference(const EvalOptions& options, OpenedModel& opened,
   return {};
 }
 
+// The model that routes exactly is loaded again: it has experts in memory of
+// its own.
+Status CompareWithExact(const EvalOptions& options, runtime::Engine& aware,
+                        const Text& text) {
+  EngineFlags flags = options.engine;
+  flags.cache_aware.clear();
+  flags.logit_rows = LogitRows(options);
+  ASSIGN_OR_RETURN(const auto exact, OpenModel(flags));
+  ASSIGN_OR_RETURN(
+      const auto windows,
+      ChooseWindows(options, std::min(aware.context_length(),
+                                      exact.engine->context_length())));
+  double seconds = 0;
+  const auto price = Watch(options, text, &seconds, [&](auto& done) {
+    return runtime::PriceCacheAware(aware, *exact.engine, text.tokens,
+                                    windows.size, done);
+  });
+  if (!price.ok()) return price.status();
+  if (options.json) {
+    ordered_json json =
+        ScoreJson(options, text, price->comparison.score, seconds);
+    json["cache_aware"] = CacheAwareJson(*price, text.num_bytes);
+    PrintJson(json);
+    return {};
+  }
+  PrintScore(options, text, price->comparison.score);
+  fmt::print("{}", CacheAwareText(*price, text.num_bytes));
+  return {};
+}
+
 Status Run(const EvalOptions& options) {
   EngineFlags flags = options.engine;
   flags.logit_rows = LogitRows(options);
@@ -233,6 +261,9 @@ Status Run(const EvalOptions& options) {
                    tokenizer::LoadTokenizer(opened.files));
   ASSIGN_OR_RETURN(const std::string bytes, ReadText({.file = options.file}));
   ASSIGN_OR_RETURN(const Text text, ReadTokens(options, *tokenizer, bytes));
+  if (!options.engine.cache_aware.empty()) {
+    return CompareWithExact(options, *opened.engine, text);
+  }
   if (options.reference.empty()) {
     return ScoreAlone(options, *opened.engine, text);
   }
@@ -253,9 +284,18 @@ void AddEvalCommand(CLI::App& app, Outcome& outcome) {
       ->add_option("-f,--file", options->file,
                    "File with the text; -: standard input")
       ->required();
-  command->add_option("--reference", options->reference,
-                      "Also say how far the model's predictions are from "
-                      "those of this one, such as its unquantised form");
+  CLI::Option* reference =
+      command->add_option("--reference", options->reference,
+                          "Also say how far the model's predictions are from "
+                          "those of this one, such as its unquantised form");
+  command->get_option("--cache-aware")
+      ->excludes(reference)
+      ->description(
+          command->get_option("--cache-aware")->get_description() +
+          ". Runs the text token by token beside exact routing, each with a "
+          "--ram of its own, and says what that costs and saves");
+  command->add_option("--limit", options->limit,
+                      "Tokens of the text to take at most; 0: all");
   command->add_option("--window", options->window,
                       "Tokens that the model sees at once; 0: the context, at "
                       "most 1024");
@@ -268,7 +308,9 @@ void AddEvalCommand(CLI::App& app, Outcome& outcome) {
       "Examples:\n"
       "  muster eval -f models/demo/heldout/novels.txt\n"
       "  muster eval model.gguf -f text.txt --window 2048 --json\n"
-      "  muster eval model-q4_k.gguf -f text.txt --reference model-bf16/");
+      "  muster eval model-q4_k.gguf -f text.txt --reference model-bf16/\n"
+      "  muster eval model.pack/ -f text.txt --ram 8G --cache-aware 0.2 "
+      "--limit 512");
   command->callback([options, &outcome] {
     const Status status = Run(*options);
     if (!status.ok()) outcome.exit_code = Fail(status);

@@ -39,10 +39,19 @@ double StallRate(const TierCounters& counters) {
              : 0;
 }
 
+// Of cache-aware routing; nothing where routing was exact.
+std::string ReplacedText(const TierCounters& c) {
+  if (c.aware_choices == 0) return "";
+  return fmt::format(
+      "           cache-aware: {:.1f} % of {} choices stand in for another "
+      "expert\n",
+      100 * c.replaced_share(), FormatCount(c.aware_choices));
+}
+
 std::string PhaseText(const char* name, const Spent& spent) {
   const TierCounters& c = spent.counters;
   if (spent.num_tokens == 0) return "";
-  return fmt::format(
+  const std::string text = fmt::format(
       "  {:<8} {:.1f} % of {} in memory; {} read, {} a token; waited {:.0f} %, "
       "unpacked {:.0f} % of the time\n",
       name, 100 * c.hit_rate(), FormatCount(c.queries),
@@ -50,6 +59,7 @@ std::string PhaseText(const char* name, const Spent& spent) {
       FormatBytes(c.fetched_bytes / spent.num_tokens),
       100 * c.stall_seconds / spent.seconds,
       100 * c.unpack_seconds / spent.seconds);
+  return text + ReplacedText(c);
 }
 
 // Of a remote model; the start-up is what came before the prompt.
@@ -75,6 +85,8 @@ ordered_json PhaseJson(const Spent& spent) {
            spent.num_tokens == 0 ? 0.0
                                  : static_cast<double>(c.fetched_bytes) /
                                        static_cast<double>(spent.num_tokens)},
+          {"aware_choices", c.aware_choices},
+          {"replaced_choices", c.replaced_choices},
           {"evictions", c.evictions},
           {"transient_evictions", c.transient_evictions},
           {"idle_evictions", c.idle_evictions},

@@ -30,6 +30,19 @@ class ExpertTiers {
       const CacheOptions& options);
   ~ExpertTiers();
 
+  // Whether the expert is in memory or on its way there: what routing that
+  // looks at the cache asks before a turn.
+  bool IsInMemory(uint32_t layer, uint32_t index) const {
+    return cache_->state(table_.Number({layer, index})) !=
+           ExpertCache::State::kAbsent;
+  }
+
+  // For the counters: of so many choices, these stand in for another expert.
+  void CountChoices(uint64_t num_choices, uint64_t num_replaced) {
+    counters_.aware_choices += num_choices;
+    counters_.replaced_choices += num_replaced;
+  }
+
   // A layer's turn: the step needs these experts of it. Reads of those that are
   // not in memory start at once, as far as there is room. Ends the turn before.
   //   ids: ascending, distinct;   num_tokens: that use each of them

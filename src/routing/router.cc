@@ -62,16 +62,20 @@ void Route(const RouterConfig& config, const float* logits,
                       });
     uint32_t* ids = out->ids.data() + t * top_k;
     float* weights = out->weights.data() + t * top_k;
-    float sum = 0;
     for (size_t s = 0; s < top_k; ++s) {
       ids[s] = order[s];
       weights[s] = scores[order[s]];
-      sum += weights[s];
     }
-    for (size_t s = 0; s < top_k; ++s) {
-      if (config.normalize_top_k && sum > 0) weights[s] /= sum;
-      weights[s] *= config.scale;
-    }
+    ScoresToWeights(config, {weights, top_k});
+  }
+}
+
+void ScoresToWeights(const RouterConfig& config, std::span<float> scores) {
+  float sum = 0;
+  for (const float score : scores) sum += score;
+  for (float& score : scores) {
+    if (config.normalize_top_k && sum > 0) score /= sum;
+    score *= config.scale;
   }
 }
 

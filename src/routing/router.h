@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace muster::routing {
@@ -40,5 +41,9 @@ struct Routing {
 // REQUIRES: 1 <= top_k <= num_experts.
 void Route(const RouterConfig& config, const float* logits,
            const float* selection_bias, size_t num_tokens, Routing* out);
+
+// The last step of Route, for one token: the scores of its experts, in slot
+// order, become their weights.
+void ScoresToWeights(const RouterConfig& config, std::span<float> scores);
 
 }  // namespace muster::routing

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernels/kv_tiles.h"
+#include "routing/cache_aware.h"
 
 namespace muster::runtime {
 
@@ -28,6 +29,11 @@ struct TierOptions {
   bool io_uring = true;              // else a pool of reading threads
 };
 
+// Set: steps of few tokens prefer experts in memory, and their results depend
+// on what is there. None: routing is exact. Without tiers it makes no
+// difference.
+using RoutingChoice = std::optional<routing::CacheAware>;
+
 struct EngineOptions {
   size_t num_threads = 0;        // 0: all cores that the process may use
   size_t context_length = 4096;  // positions; at most the model's own
@@ -37,6 +43,7 @@ struct EngineOptions {
   // part of the plan of memory.
   size_t logit_rows = 1;
   TierOptions tiers;
+  RoutingChoice cache_aware;
 };
 
 }  // namespace muster::runtime

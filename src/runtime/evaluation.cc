@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "base/check.h"
-#include "runtime/log_probabilities.h"
 #include "runtime/sampler.h"
 
 namespace muster::runtime {
@@ -62,14 +62,33 @@ Status WalkWindows(std::span<const int32_t> tokens, const Windows& windows,
   return {};
 }
 
-void AddSurprise(const LogProbabilities& logs, int32_t next, Score& score) {
-  score.nats -= logs[static_cast<size_t>(next)];
-  ++score.num_scored;
-}
-
 }  // namespace
 
+void Score::Add(const LogProbabilities& logs, int32_t next) {
+  nats -= logs[static_cast<size_t>(next)];
+  ++num_scored;
+}
+
+void Comparison::Add(std::span<const float> logits,
+                     std::span<const float> reference_logits, int32_t next) {
+  const LogProbabilities q(logits);
+  const LogProbabilities p(reference_logits);
+  score.Add(q, next);
+  reference.Add(p, next);
+  divergences.push_back(static_cast<float>(Divergence(p, q)));
+  num_same_best += ArgMax(reference_logits) == ArgMax(logits);
+}
+
 double Score::perplexity() const { return std::exp(mean_nats()); }
+
+double Score::BitsPerByte(size_t num_bytes) const {
+  return nats / std::numbers::ln2 / static_cast<double>(num_bytes);
+}
+
+double Comparison::same_best_share() const {
+  return static_cast<double>(num_same_best) /
+         static_cast<double>(score.num_scored);
+}
 
 double Comparison::mean_divergence() const {
   return std::accumulate(divergences.begin(), divergences.end(), 0.0) /
@@ -97,8 +116,7 @@ Result<Score> ScoreTokens(Engine& engine, std::span<const int32_t> tokens,
                        std::span<const int32_t> next) -> Status {
     ASSIGN_OR_RETURN(const auto logits, engine.AppendForAllLogits(piece));
     for (size_t i = 0; i < piece.size(); ++i) {
-      const LogProbabilities logs(logits.subspan(i * vocab, vocab));
-      AddSurprise(logs, next[i], score);
+      score.Add(LogProbabilities(logits.subspan(i * vocab, vocab)), next[i]);
     }
     return {};
   };
@@ -128,14 +146,8 @@ Result<Comparison> CompareTokens(Engine& engine, Engine& reference,
     ASSIGN_OR_RETURN(const auto ours, engine.AppendForAllLogits(piece));
     ASSIGN_OR_RETURN(const auto theirs, reference.AppendForAllLogits(piece));
     for (size_t i = 0; i < piece.size(); ++i) {
-      const auto q_logits = ours.subspan(i * vocab, vocab);
-      const auto p_logits = theirs.subspan(i * vocab, vocab);
-      const LogProbabilities q(q_logits);
-      const LogProbabilities p(p_logits);
-      AddSurprise(q, next[i], comparison.score);
-      AddSurprise(p, next[i], comparison.reference);
-      comparison.divergences.push_back(static_cast<float>(Divergence(p, q)));
-      comparison.num_same_best += ArgMax(p_logits) == ArgMax(q_logits);
+      comparison.Add(ours.subspan(i * vocab, vocab),
+                     theirs.subspan(i * vocab, vocab), next[i]);
     }
     return {};
   };

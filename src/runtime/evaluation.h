@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "runtime/engine.h"
+#include "runtime/log_probabilities.h"
 
 namespace muster::runtime {
 
@@ -23,8 +24,14 @@ struct Score {
   size_t num_scored = 0;
   double nats = 0;  // surprise at the scored tokens together
 
+  // What truly came next was `next`.
+  void Add(const LogProbabilities& logs, int32_t next);
+
   double mean_nats() const { return nats / static_cast<double>(num_scored); }
   double perplexity() const;
+  // Of all bytes of the text, although a first token without a predecessor is
+  // not scored: it is one of thousands.
+  double BitsPerByte(size_t num_bytes) const;
 };
 
 // Two models on the same tokens of the same windows.
@@ -36,7 +43,12 @@ struct Comparison {
   std::vector<float> divergences;
   size_t num_same_best = 0;  // where both find the same token likeliest
 
+  // What both say of the next token, [vocab_size] each, and what it was.
+  void Add(std::span<const float> logits,
+           std::span<const float> reference_logits, int32_t next);
+
   double mean_divergence() const;
+  double same_best_share() const;
   // The smallest divergence that `share` of the tokens do not exceed; 1: the
   // largest. REQUIRES: 0 < share <= 1 and something was scored.
   float DivergenceAt(double share) const;

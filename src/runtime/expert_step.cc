@@ -19,11 +19,18 @@ namespace {
 // A prompt's step, not a token's: there, guesses lose more than they win.
 constexpr size_t kFewestRowsToGuess = 16;
 
+// More rows than these route exactly whatever the options: together they call
+// so many experts that one row's stand-in rarely spares a read. A prompt's
+// result is exact but for a last chunk as short as this.
+constexpr size_t kMostAwareRows = 4;
+
 }  // namespace
 
-ExpertStep::ExpertStep(const LoadedModel& model, ThreadPool& pool)
+ExpertStep::ExpertStep(const LoadedModel& model, ThreadPool& pool,
+                       const RoutingChoice& cache_aware)
     : model_(model),
       pool_(pool),
+      cache_aware_(cache_aware),
       forms_(FormsOf(model)),
       next_experts_(model) {}
 
@@ -89,8 +96,7 @@ void ExpertStep::Route(const StepRecord& record) {
   products_.Run(product_list_, pool_);
   if (config.shared_gate) kernels::Sigmoid(shared_scale_.data(), num_rows);
   if (config.is_moe) {
-    routing::Route(config.router, router_logits_.data(), nullptr, num_rows,
-                   &routing_);
+    ChooseExperts();
     if (record.stats != nullptr) {
       record.stats->Record(static_cast<uint32_t>(turn_.layer), routing_.ids);
     }
@@ -105,6 +111,25 @@ void ExpertStep::Route(const StepRecord& record) {
     (*record.routings)[turn_.layer] =
         config.is_moe ? routing_ : routing::Routing{};
   }
+}
+
+void ExpertStep::ChooseExperts() {
+  const routing::RouterConfig& router = Config().router;
+  if (!cache_aware_ || model_.tiers == nullptr ||
+      turn_.num_rows > kMostAwareRows) {
+    routing::Route(router, router_logits_.data(), nullptr, turn_.num_rows,
+                   &routing_);
+    return;
+  }
+  experts::ExpertTiers& tiers = *model_.tiers;
+  in_memory_.resize(router.num_experts);
+  for (uint32_t id = 0; id < router.num_experts; ++id) {
+    in_memory_[id] = tiers.IsInMemory(static_cast<uint32_t>(turn_.layer), id);
+  }
+  const size_t num_replaced =
+      routing::RouteCacheAware(router, *cache_aware_, router_logits_.data(),
+                               in_memory_, turn_.num_rows, &routing_);
+  tiers.CountChoices(routing_.ids.size(), num_replaced);
 }
 
 void ExpertStep::GroupPairs() {

@@ -12,6 +12,7 @@
 #include "kernels/activations.h"
 #include "kernels/products.h"
 #include "routing/grouping.h"
+#include "runtime/engine_options.h"
 #include "runtime/first_numbers.h"
 #include "runtime/loaded_model.h"
 #include "runtime/next_experts.h"
@@ -22,12 +23,15 @@ namespace muster::runtime {
 
 // Owns the scratch memory; grows to the largest batch that it has seen. The
 // result of a row depends on its sequence alone: not on the other rows, nor on
-// which experts were in memory and in what order the others came.
+// which experts were in memory and in what order the others came. With
+// cache-aware routing it depends on the number of rows and on which experts
+// were in memory, too.
 // One thread at a time; uses `pool` inside.
 class ExpertStep {
  public:
   // `model` and `pool` must outlive this object.
-  ExpertStep(const LoadedModel& model, ThreadPool& pool);
+  ExpertStep(const LoadedModel& model, ThreadPool& pool,
+             const RoutingChoice& cache_aware);
 
   // For a caller that computes something else: lets reads go on.
   void Pump();
@@ -66,6 +70,7 @@ class ExpertStep {
 
   static std::vector<Forms> FormsOf(const LoadedModel& model);
   void Route(const StepRecord& record);
+  void ChooseExperts();
   void GroupPairs();
   Status RunTieredExperts(PhaseClock& clock);
   void GuessNextLayer();
@@ -96,6 +101,7 @@ class ExpertStep {
 
   const LoadedModel& model_;
   ThreadPool& pool_;
+  RoutingChoice cache_aware_;
   std::vector<Forms> forms_;  // [layers]
   kernels::ProductRunner products_;
   kernels::Activations activations_;        // of the rows
@@ -110,6 +116,7 @@ class ExpertStep {
   std::vector<uint32_t> group_sizes_;   // [groups], tokens of each
   std::vector<uint32_t> pair_of_slot_;  // [rows, top_k] -> row of expert_out_
   std::vector<float> router_logits_;    // [rows, num_experts]
+  std::vector<uint8_t> in_memory_;      // [num_experts], of this layer
   NextExperts next_experts_;
   std::vector<float> shared_scale_;                  // [rows]
   Inner expert_inner_, shared_inner_;                // [pairs or rows, ff_dim]

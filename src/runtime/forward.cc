@@ -39,12 +39,12 @@ Status Forward::Run(std::span<const BatchRow> batch, float* logits,
 }
 
 Forward::Forward(const LoadedModel& model, ThreadPool& pool,
-                 size_t context_length)
+                 size_t context_length, const RoutingChoice& cache_aware)
     : model_(model),
       config_(model.config),
       pool_(pool),
       attention_(model.config, pool, context_length),
-      experts_(model, pool) {}
+      experts_(model, pool, cache_aware) {}
 
 Status Forward::Embed(std::span<const BatchRow> batch) {
   const TraceZone zone("embed");

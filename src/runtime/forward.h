@@ -21,13 +21,15 @@ namespace muster::runtime {
 
 // Owns the activations of a step; grows to the largest batch that it has seen.
 // The result of a row depends on its sequence alone: not on the other rows, on
-// how the prompt was cut into batches, or on the number of threads.
-// One thread at a time; uses `pool` inside.
+// how the prompt was cut into batches, or on the number of threads. See
+// ExpertStep for what cache-aware routing changes about that. One thread at a
+// time; uses `pool` inside.
 class Forward {
  public:
   // `model` and `pool` must outlive this object. Positions go up to
   // `context_length`.
-  Forward(const LoadedModel& model, ThreadPool& pool, size_t context_length);
+  Forward(const LoadedModel& model, ThreadPool& pool, size_t context_length,
+          const RoutingChoice& cache_aware = {});
 
   // Fails when an expert cannot be had from any tier: the rows' caches hold
   // rubbish at their positions then, and `logits` is undefined.

@@ -18,6 +18,10 @@ struct TierCounters {
   // Of them, those that a guess asked for, and how many of those a step used.
   uint64_t guessed_experts = 0;
   uint64_t good_guesses = 0;
+  // Of cache-aware routing: experts that tokens chose, and how many of those
+  // stand in for one that was not in memory.
+  uint64_t aware_choices = 0;
+  uint64_t replaced_choices = 0;
   uint64_t evictions = 0;
   // Of them, of experts that had not earned their place, and that were idle.
   uint64_t transient_evictions = 0;
@@ -42,6 +46,8 @@ struct TierCounters {
     d.fetched_bytes -= earlier.fetched_bytes;
     d.guessed_experts -= earlier.guessed_experts;
     d.good_guesses -= earlier.good_guesses;
+    d.aware_choices -= earlier.aware_choices;
+    d.replaced_choices -= earlier.replaced_choices;
     d.evictions -= earlier.evictions;
     d.transient_evictions -= earlier.transient_evictions;
     d.idle_evictions -= earlier.idle_evictions;
@@ -59,6 +65,12 @@ struct TierCounters {
   void Add(const TierCounters& more) {
     TierCounters negative = TierCounters{}.Since(more);
     *this = Since(negative);
+  }
+
+  double replaced_share() const {
+    return aware_choices == 0 ? 0
+                              : static_cast<double>(replaced_choices) /
+                                    static_cast<double>(aware_choices);
   }
 
   double hit_rate() const {

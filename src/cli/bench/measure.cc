@@ -29,11 +29,12 @@ std::vector<int32_t> BenchTokens(const Engine& engine, size_t begin, size_t end,
 
 Result<std::unique_ptr<Engine>> MakeEngine(
     const std::shared_ptr<const runtime::LoadedModel>& model,
-    const EngineVariant& variant, size_t context_length) {
+    const EngineVariant& variant, const BenchPlan& plan) {
   return Engine::Create(model, {.num_threads = variant.num_threads,
-                                .context_length = context_length,
+                                .context_length = plan.context_length(),
                                 .chunk_tokens = variant.chunk_tokens,
-                                .kv_type = KvTypeOf(variant.kv_type)});
+                                .kv_type = KvTypeOf(variant.kv_type),
+                                .cache_aware = plan.cache_aware});
 }
 
 Status MeasureDepth(Engine& engine, const BenchPlan& plan, size_t depth,
@@ -106,8 +107,7 @@ Result<std::vector<Measurement>> Measure(
     const std::function<void(const Measurement&)>& finished) {
   std::vector<Measurement> all;
   for (EngineVariant variant : plan.engines) {
-    ASSIGN_OR_RETURN(const auto engine,
-                     MakeEngine(model, variant, plan.context_length()));
+    ASSIGN_OR_RETURN(const auto engine, MakeEngine(model, variant, plan));
     variant.num_threads = engine->num_threads();
     for (const size_t depth : plan.depths) {
       RETURN_IF_ERROR(FillContext(*engine, depth, done_tokens));

@@ -61,11 +61,14 @@ uint64_t BenchPlan::num_tokens() const {
 
 Result<BenchPlan> MakePlan(const BenchFlags& flags,
                            const model::ModelConfig& config) {
+  ASSIGN_OR_RETURN(const auto cache_aware,
+                   ParseCacheAware(flags.engine.cache_aware));
   BenchPlan plan = {.engines = EveryEngine(flags),
                     .depths = flags.depths,
                     .tests = EveryTest(flags),
                     .repetitions = flags.repetitions,
-                    .phase_times = flags.roofline};
+                    .phase_times = flags.roofline,
+                    .cache_aware = cache_aware};
   std::sort(plan.depths.begin(), plan.depths.end());
   plan.depths.erase(std::unique(plan.depths.begin(), plan.depths.end()),
                     plan.depths.end());

@@ -65,6 +65,7 @@ ordered_json ToJson(const Measurement& m) {
             {"most", speed.most},
             {"samples", m.tokens_per_second()}}},
           {"expert_hit_rate", m.tiers.hit_rate()},
+          {"replaced_choices_share", m.tiers.replaced_share()},
           {"expert_bytes_per_token", ReadBytesPerToken(m)},
           {"stall_seconds", m.tiers.stall_seconds},
           {"seconds", m.seconds}};
