@@ -21,12 +21,12 @@ class TiersTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.uses = self.folder / "muster/expert-uses"
 
-    def run_model(self, *args):
+    def run_model(self, *args, ram=RAM):
         return muster("run", DEMO, "-p", "It was a dark night", "-n", "12", "--greedy", "--json", "--ctx", "256",
-                      "--chunk", "16", "--ram", RAM, *args, env={"XDG_CACHE_HOME": str(self.folder)})
+                      "--chunk", "16", "--ram", ram, *args, env={"XDG_CACHE_HOME": str(self.folder)})
 
-    def report(self, *args):
-        done = self.run_model(*args)
+    def report(self, *args, ram=RAM):
+        done = self.run_model(*args, ram=ram)
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
         self.assertIsNotNone(report["tiers"], "the model fits: take less memory")
@@ -39,6 +39,10 @@ class TiersTest(unittest.TestCase):
         answer = ruled["tiers"]["answer"]
         self.assertGreater(answer["idle_evictions"] + answer["transient_evictions"], 0)
         self.assertEqual(plain["tiers"]["answer"]["transient_evictions"], 0)
+
+    def test_a_small_model_that_fits_is_loaded_first(self):
+        for args in [(), ("--preload",)]:
+            self.assertIsNone(json.loads(self.run_model(*args, ram="2G").stdout)["tiers"])
 
     def test_lists_come_from_files_too(self):
         names = self.folder / "pins"

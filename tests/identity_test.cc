@@ -224,6 +224,19 @@ TEST_P(IdentityTest, EveryInstructionSetGivesTheSameBits) {
   }
 }
 
+TEST_P(IdentityTest, ExpertsThatComeInBehindGiveTheSameBits) {
+  const auto filling = Load({.load_behind_bytes = 0});
+  ASSERT_NE(filling, nullptr);
+  if (filling->tiers == nullptr) GTEST_SKIP() << "no experts to wait for";
+  EXPECT_EQ(filling->tiers->cache().num_resident(), 0u);
+  const Prompt prompt = MakePrompt(kLongPrompt, 7);
+  const Logits expected = RunAlone(prompt, 2, 64);
+  ExpectSame(RunAlone(*filling, prompt, 2, 1), expected, "while they come");
+  ExpectSame(RunAlone(*filling, prompt, 2, 64), expected, "when they are here");
+  EXPECT_EQ(filling->tiers->cache().num_resident(),
+            filling->tiers->table().num_experts());
+}
+
 // From the fewest experts that a step can do with to all of them.
 TEST_P(IdentityTest, ExpertsInTiersGiveTheSameBits) {
   const auto all = Load({.cache_bytes = uint64_t{1} << 40});

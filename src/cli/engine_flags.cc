@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <chrono>
+#include <optional>
 
 #include "base/units.h"
 #include "cli/demo_model.h"
@@ -106,15 +107,31 @@ Tuning TunedDefaults(const EngineFlags& flags) {
   return tuning.ok() ? tuning->value_or(untuned) : untuned;
 }
 
-Result<OpenedModel> OpenModel(const EngineFlags& flags) {
-  if (!flags.isa.empty()) {
-    RETURN_IF_ERROR(kernels::ForceInstructionSet(flags.isa));
-  }
-  ASSIGN_OR_RETURN(const auto cache_aware, ParseCacheAware(flags.cache_aware));
+namespace {
+
+// What takes a fraction of a second is loaded first. Routing that asks what is
+// in memory is to see all of it.
+std::optional<uint64_t> LoadBehindBytes(const EngineFlags& flags) {
+  constexpr uint64_t kLittle = uint64_t{256} << 20;
+  if (!flags.load_behind || !flags.cache_aware.empty()) return std::nullopt;
+  return kLittle;
+}
+
+}  // namespace
+
+Result<OpenedModel> OpenFiles(const EngineFlags& flags) {
   ASSIGN_OR_RETURN(const std::string path, ModelOrDemo(flags.model));
   OpenedModel opened;
   ASSIGN_OR_RETURN(opened.remote, OpenRemoteFor(path, flags.remote));
   ASSIGN_OR_RETURN(opened.files, formats::OpenModelFiles(path));
+  return opened;
+}
+
+Status LoadEngine(const EngineFlags& flags, OpenedModel& opened) {
+  if (!flags.isa.empty()) {
+    RETURN_IF_ERROR(kernels::ForceInstructionSet(flags.isa));
+  }
+  ASSIGN_OR_RETURN(const auto cache_aware, ParseCacheAware(flags.cache_aware));
   uint64_t ram_bytes = 0;
   if (!flags.ram.empty()) {
     ASSIGN_OR_RETURN(ram_bytes, ParseBytes(flags.ram));
@@ -138,7 +155,9 @@ Result<OpenedModel> OpenModel(const EngineFlags& flags) {
         .chunk_tokens = or_tuned(flags.chunk_tokens, tuned.chunk_tokens),
         .kv_type = KvTypeOf(flags.kv_type),
         .logit_rows = flags.logit_rows,
-        .tiers = {.ram_bytes = ram_bytes, .policy = flags.eviction},
+        .tiers = {.ram_bytes = ram_bytes,
+                  .policy = flags.eviction,
+                  .load_behind_bytes = LoadBehindBytes(flags)},
         .cache_aware = cache_aware};
     RETURN_IF_ERROR(ApplyPoolFlags(flags.pool, options.tiers));
     ASSIGN_OR_RETURN(opened.engine,
@@ -166,8 +185,13 @@ Result<OpenedModel> OpenModel(const EngineFlags& flags) {
                  opened.engine->context_length());
     }
   }
-  RETURN_IF_ERROR(
-      PrewarmAsAsked(flags.prewarm, flags.quiet, opened.files, *opened.engine));
+  return PrewarmAsAsked(flags.prewarm, flags.quiet, opened.files,
+                        *opened.engine);
+}
+
+Result<OpenedModel> OpenModel(const EngineFlags& flags) {
+  ASSIGN_OR_RETURN(auto opened, OpenFiles(flags));
+  RETURN_IF_ERROR(LoadEngine(flags, opened));
   return opened;
 }
 

@@ -21,8 +21,9 @@ struct EngineFlags {
   size_t context_length = 4096;
   size_t chunk_tokens = 0;  // 0: tuned, else as the engine has it
   std::string kv_type = "f16";
-  size_t logit_rows = 1;  // no flag: the command knows (see EngineOptions)
-  std::string ram;        // empty: what the process may use
+  size_t logit_rows = 1;     // no flag: the command knows (see EngineOptions)
+  bool load_behind = false;  // no flag: the command knows (see TierOptions)
+  std::string ram;           // empty: what the process may use
   std::string eviction = "lfru";
   PoolFlags pool;
   std::string prewarm;  // see prewarm_flag.h; for commands that have the flag
@@ -59,12 +60,18 @@ struct OpenedModel {
   // Shared: by the files that it opens.
   std::shared_ptr<io::RemoteFiles> remote;
   formats::ModelFiles files;
-  std::unique_ptr<runtime::Engine> engine;
+  std::unique_ptr<runtime::Engine> engine;  // null until LoadEngine
   double load_seconds = 0;
 };
 
-// Finds, opens, loads and prewarms, with progress bars and the defaults that
-// were assumed on stderr.
+// Finds and opens the files.
+Result<OpenedModel> OpenFiles(const EngineFlags& flags);
+
+// Loads and prewarms what OpenFiles has opened, with progress bars and the
+// defaults that were assumed on stderr.
+Status LoadEngine(const EngineFlags& flags, OpenedModel& opened);
+
+// Both.
 Result<OpenedModel> OpenModel(const EngineFlags& flags);
 
 }  // namespace muster::cli

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/chat.h"
 #include "cli/command.h"
@@ -86,77 +87,109 @@ void PrintResult(const RunOptions& options, uint64_t seed,
   }
 }
 
-Status RunOnce(const RunOptions& options,
-               const GenerationOptions& generation_options, OpenedModel& opened,
-               const tokenizer::Tokenizer* tokenizer) {
-  std::vector<int32_t> prompt;
+struct Prompt {
+  std::string text;  // empty: token ids were given
+  std::vector<int32_t> tokens;
+};
+
+Result<Prompt> ReadPrompt(const RunOptions& options,
+                          const tokenizer::Tokenizer* tokenizer) {
+  Prompt prompt;
   if (!options.token_ids.empty()) {
-    ASSIGN_OR_RETURN(prompt, ParseTokenIds(options.token_ids));
-  } else {
-    ASSIGN_OR_RETURN(const std::string text, ReadText(options.text));
-    prompt = tokenizer->Encode(text);
-    if (prompt.empty() && tokenizer->bos() != tokenizer::kNoToken) {
-      prompt = {tokenizer->bos()};
-    }
-    if (prompt.empty()) {
-      return InvalidArgument(
-          "the prompt is empty, and the model has no token "
-          "that begins a text");
-    }
-    // The answer continues the prompt: show both.
-    if (!options.json && !options.engine.quiet) {
-      fmt::print("{}", text);
-      std::fflush(stdout);
-    }
+    ASSIGN_OR_RETURN(prompt.tokens, ParseTokenIds(options.token_ids));
+    return prompt;
   }
-  InterruptGuard guard;
+  ASSIGN_OR_RETURN(prompt.text, ReadText(options.text));
+  prompt.tokens = tokenizer->Encode(prompt.text);
+  if (prompt.tokens.empty() && tokenizer->bos() != tokenizer::kNoToken) {
+    prompt.tokens = {tokenizer->bos()};
+  }
+  if (prompt.tokens.empty()) {
+    return InvalidArgument(
+        "the prompt is empty, and the model has no token "
+        "that begins a text");
+  }
+  return prompt;
+}
+
+// `tokenizer`: null where token ids were given.
+Status Continue(const RunOptions& options,
+                const GenerationOptions& generation_options,
+                const Prompt& prompt, OpenedModel& opened,
+                const tokenizer::Tokenizer* tokenizer) {
   const auto show = [&](const std::string& piece) {
     if (options.json) return;
     fmt::print("{}", piece);
     std::fflush(stdout);
   };
-  const bool has_text = tokenizer != nullptr && options.token_ids.empty();
+  // The answer continues the prompt: show both.
+  if (!options.engine.quiet) show(prompt.text);
+  InterruptGuard guard;
   ASSIGN_OR_RETURN(auto generation,
-                   Generate(*opened.engine, has_text ? tokenizer : nullptr,
-                            prompt, generation_options, show));
+                   Generate(*opened.engine, tokenizer, prompt.tokens,
+                            generation_options, show));
   generation.speeds.load_seconds = opened.load_seconds;
   PrintResult(options, generation_options.sampling.seed, *opened.engine,
-              generation, has_text);
+              generation, tokenizer != nullptr);
   return {};
 }
 
-// `recorder` may be null.
+Status Converse(const RunOptions& options,
+                const GenerationOptions& generation_options,
+                const tokenizer::ChatTemplate& chat_template,
+                OpenedModel& opened, const tokenizer::Tokenizer& tokenizer) {
+  RETURN_IF_ERROR(Chat(*opened.engine, tokenizer, chat_template,
+                       {.system = options.system,
+                        .generation = generation_options,
+                        .quiet = options.engine.quiet}));
+  if (!options.no_report && !options.engine.quiet) {
+    fmt::print(stderr, "\n{}", ReportText(*opened.engine, {}));
+  }
+  return {};
+}
+
+Status CheckVocabulary(const tokenizer::Tokenizer& tokenizer,
+                       const runtime::Engine& engine) {
+  const size_t model_size = engine.model().config.vocab_size;
+  if (tokenizer.vocab_size() <= model_size) return {};
+  return Corrupt(fmt::format("the tokenizer has {} tokens, and the model {}",
+                             tokenizer.vocab_size(), model_size));
+}
+
+bool IsChat(const RunOptions& options) {
+  const bool nothing_given = !options.text.given() && options.token_ids.empty();
+  return options.chat || (nothing_given && isatty(STDIN_FILENO) != 0);
+}
+
+// Weights are loaded when all else has been found good. `recorder` may be null.
 Status RunModel(const RunOptions& options, RoutingRecorder* recorder) {
   ASSIGN_OR_RETURN(auto generation, ResolveGeneration(options.generation));
-  ASSIGN_OR_RETURN(auto opened, OpenModel(options.engine));
   generation.recorder = recorder;
-  if (recorder != nullptr) recorder->Attach(*opened.engine);
+  ASSIGN_OR_RETURN(auto opened, OpenFiles(options.engine));
   std::unique_ptr<tokenizer::Tokenizer> tokenizer;
   if (options.token_ids.empty()) {
     ASSIGN_OR_RETURN(tokenizer, tokenizer::LoadTokenizer(opened.files));
     for (const std::string& warning : tokenizer->warnings()) {
       if (!options.engine.quiet) fmt::print(stderr, "note: {}\n", warning);
     }
-    if (tokenizer->vocab_size() > opened.engine->model().config.vocab_size) {
-      return Corrupt(fmt::format(
-          "the tokenizer has {} tokens, and the model {}",
-          tokenizer->vocab_size(), opened.engine->model().config.vocab_size));
-    }
   }
-  const bool nothing_given = !options.text.given() && options.token_ids.empty();
-  if (options.chat || (nothing_given && isatty(STDIN_FILENO) != 0)) {
-    ASSIGN_OR_RETURN(const auto chat_template,
+  std::optional<tokenizer::ChatTemplate> chat_template;
+  Prompt prompt;
+  if (IsChat(options)) {
+    ASSIGN_OR_RETURN(chat_template,
                      ChatTemplateOf(opened.files, options.engine.quiet));
-    RETURN_IF_ERROR(Chat(*opened.engine, *tokenizer, chat_template,
-                         {.system = options.system,
-                          .generation = generation,
-                          .quiet = options.engine.quiet}));
-    if (!options.no_report && !options.engine.quiet) {
-      fmt::print(stderr, "\n{}", ReportText(*opened.engine, {}));
-    }
   } else {
-    RETURN_IF_ERROR(RunOnce(options, generation, opened, tokenizer.get()));
+    ASSIGN_OR_RETURN(prompt, ReadPrompt(options, tokenizer.get()));
   }
+  RETURN_IF_ERROR(LoadEngine(options.engine, opened));
+  if (tokenizer != nullptr) {
+    RETURN_IF_ERROR(CheckVocabulary(*tokenizer, *opened.engine));
+  }
+  if (recorder != nullptr) recorder->Attach(*opened.engine);
+  RETURN_IF_ERROR(
+      chat_template
+          ? Converse(options, generation, *chat_template, opened, *tokenizer)
+          : Continue(options, generation, prompt, opened, tokenizer.get()));
   KeepUses(options.engine.prewarm, options.engine.quiet, opened.files,
            *opened.engine);
   return {};
@@ -180,6 +213,11 @@ void AddRunCommand(CLI::App& app, Outcome& outcome) {
       "run", "Generate text; no prompt on a terminal: a conversation");
   AddEngineFlags(*command, options->engine);
   AddPrewarmFlag(*command, options->engine.prewarm);
+  command->add_flag_callback(
+      "--preload", [options] { options->engine.load_behind = false; },
+      "Load every expert that fits before the first token, not while it "
+      "answers");
+  options->engine.load_behind = true;
   AddTextFlags(*command, "to continue", options->text);
   command->add_option("--tokens", options->token_ids,
                       "Token ids to continue, such as 1,17,5; prints ids");

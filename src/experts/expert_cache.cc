@@ -125,7 +125,16 @@ Result<std::unique_ptr<ExpertCache>> ExpertCache::Create(
       c.free_slots.push_back(static_cast<uint32_t>(i - 1));
     }
   }
+  if (options.populate_ahead) cache->PopulateAhead();
   return cache;
+}
+
+void ExpertCache::PopulateAhead() {
+  std::vector<SlotPopulator::Room> rooms;
+  for (const SizeClass& c : classes_) {
+    rooms.push_back({.arena = c.arena.get(), .num_slots = c.num_slots});
+  }
+  populator_ = std::make_unique<SlotPopulator>(std::move(rooms));
 }
 
 ExpertCache::ExpertCache(const ExpertTable& table, const PoolOptions& pool)
@@ -186,6 +195,9 @@ bool ExpertCache::Reserve(uint32_t expert) {
   }
   entries_[expert] = {State::kLoading, size_class.free_slots.back()};
   size_class.free_slots.pop_back();
+  if (populator_ != nullptr) {
+    populator_->Take(ClassIndexOf(expert), entries_[expert].slot);
+  }
   ++pins_[expert];
   return true;
 }
@@ -255,6 +267,7 @@ Status ExpertCache::SetBudget(uint64_t budget_bytes) {
   for (const SizeClass& c : classes_) before.push_back(c.num_slots);
   RETURN_IF_ERROR(ShareOut(budget_bytes, classes_));
   budget_bytes_ = budget_bytes;
+  populator_.reset();  // it knows the old number of slots
   for (size_t i = 0; i < classes_.size(); ++i) {
     SizeClass& c = classes_[i];
     if (c.num_slots < before[i]) EvictSlotsFrom(c, c.num_slots);

@@ -22,6 +22,7 @@
 #include "experts/expert_table.h"
 #include "experts/residency.h"
 #include "experts/slot_arena.h"
+#include "experts/slot_populator.h"
 
 namespace muster::experts {
 
@@ -29,6 +30,8 @@ struct CacheOptions {
   uint64_t budget_bytes = 0;
   std::string policy = "lfru";
   PoolOptions pool;
+  // A thread makes the memory of slots ready before they are taken.
+  bool populate_ahead = false;
 };
 
 // One thread at a time.
@@ -126,6 +129,7 @@ class ExpertCache {
     return class_of_layer_[table_.IdOf(expert).layer];
   }
   SizeClass& ClassOf(uint32_t expert) { return classes_[ClassIndexOf(expert)]; }
+  void PopulateAhead();
   bool MakeRoom(uint32_t size_class);
   void Evict(uint32_t expert);
   void EvictSlotsFrom(SizeClass& size_class, size_t first_slot);
@@ -143,6 +147,9 @@ class ExpertCache {
   uint64_t num_evictions_ = 0;
   uint64_t num_transient_evictions_ = 0;
   uint64_t num_idle_evictions_ = 0;
+  // Null: not asked for, or the budget has changed since. The last: it writes
+  // to the arenas.
+  std::unique_ptr<SlotPopulator> populator_;
 };
 
 }  // namespace muster::experts

@@ -12,6 +12,10 @@ namespace {
 // A read that fails is tried again this often before its step fails.
 constexpr uint8_t kMaxTries = 3;
 
+// While so many are in flight, none starts that nobody has called: the next
+// step's reads would have to wait for it.
+constexpr size_t kMostReadsToFill = 4;
+
 }  // namespace
 
 Result<std::unique_ptr<ExpertTiers>> ExpertTiers::Create(
@@ -96,6 +100,7 @@ void ExpertTiers::StartReads() {
     missing_.pop_back();
   }
   if (missing_.empty()) StartGuesses();
+  if (missing_.empty() && guesses_.empty()) StartFilling();
 }
 
 void ExpertTiers::Start(uint32_t expert) {
@@ -124,6 +129,19 @@ void ExpertTiers::StartGuesses() {
       Start(expert);
     }
     guesses_.pop_back();
+  }
+}
+
+void ExpertTiers::StartFilling() {
+  while (next_to_fill_ < table_.num_experts() && fetcher_->CanStart() &&
+         fetcher_->num_in_flight() < kMostReadsToFill) {
+    const uint32_t expert = next_to_fill_++;
+    if (cache_->state(expert) != ExpertCache::State::kAbsent ||
+        cache_->FreeSlotsFor(expert) == 0) {
+      continue;
+    }
+    CHECK(cache_->Reserve(expert));
+    Start(expert);
   }
 }
 

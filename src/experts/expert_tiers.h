@@ -90,6 +90,12 @@ class ExpertTiers {
   // as Next. REQUIRES: no turn.
   Status LoadPinned(ThreadPool& pool);
 
+  // From now on, experts that nobody has called come in too while there is room
+  // without an eviction, layer by layer: behind every other read, and only
+  // while turns and Pump go on. One that cannot be read is left to the step
+  // that wants it.
+  void FillBehind() { next_to_fill_ = 0; }
+
   // See ExpertCache; of a resident that Preload has brought.
   void Prime(uint32_t expert, uint32_t num_tokens) {
     cache_->Prime(expert, num_tokens);
@@ -112,6 +118,7 @@ class ExpertTiers {
   void ReleaseHandedOut();
   void StartReads();
   void StartGuesses();
+  void StartFilling();
   void TakeGuess(uint32_t expert);
   void Start(uint32_t expert);
   Status TakeIn(const Fetched& fetched);
@@ -124,6 +131,8 @@ class ExpertTiers {
   std::vector<uint32_t> pinned_;               // for good
   std::vector<uint8_t> num_tries_;             // [experts], of loading ones
   std::vector<uint8_t> is_guess_;  // [experts], read on a guess, not used yet
+
+  uint32_t next_to_fill_ = UINT32_MAX;  // experts from there on
 
   // The turn.
   uint32_t layer_ = 0;

@@ -133,6 +133,33 @@ TEST_F(ExpertTiersTest, AStepMayNeedMoreExpertsThanFit) {
   EXPECT_EQ(tiers_->cache().num_resident(), 2u);
 }
 
+TEST_F(ExpertTiersTest, ItFillsBehindOtherReadsUntilAllAreThere) {
+  Open(12);
+  tiers_->FillBehind();
+  ASSERT_TRUE(Turn(1, {2, 5}).ok());
+  EXPECT_TRUE(tiers_->IsInMemory(1, 2));
+  for (int i = 0; i < 4; ++i) {
+    tiers_->Preload({}, pool_, nullptr);  // waits for what is in flight
+    tiers_->Pump(pool_);                  // starts what is next
+  }
+  for (uint32_t expert = 0; expert < 12; ++expert) {
+    EXPECT_TRUE(tiers_->IsInMemory(expert / 6, expert % 6)) << expert;
+  }
+  EXPECT_EQ(script_.num_starts, 12u);
+  EXPECT_EQ(tiers_->counters().evictions, 0u);
+}
+
+TEST_F(ExpertTiersTest, FillingEvictsNobodyAndLeavesAsideWhatCannotBeRead) {
+  Open(4);
+  script_.failures[0] = 1;
+  tiers_->FillBehind();
+  ASSERT_TRUE(Turn(1, {2, 5}).ok());
+  ASSERT_TRUE(Turn(1, {2, 5}).ok());
+  EXPECT_EQ(tiers_->counters().hits, 2u);
+  EXPECT_EQ(tiers_->counters().evictions, 0u);
+  ASSERT_TRUE(Turn(0, {0}).ok());
+}
+
 TEST_F(ExpertTiersTest, RandomTurnsAlwaysGetTheRightBytes) {
   for (const size_t num_slots : {2, 3, 5, 12}) {
     for (const bool last_first : {false, true}) {

@@ -104,7 +104,9 @@ TEST_F(PackWriterTest, StoppedAnywhereItGoesOnToTheSameBytes) {
     ASSERT_FALSE(fs::exists(out));
     const auto resumed = Pack(out, {.num_threads = 2});
     ASSERT_TRUE(resumed.ok()) << resumed.status().message();
-    if (after > 7) EXPECT_GT(resumed->num_resumed_units, 0u);
+    if (after > 7) {
+      EXPECT_GT(resumed->num_resumed_units, 0u);
+    }
     ASSERT_EQ(FilesOf(out), whole) << "stopped after " << after;
     ASSERT_FALSE(fs::exists(out.string() + ".partial"));
   }

@@ -47,6 +47,14 @@ void SlotArena::Discard(size_t first) {
   madvise(slot(first), (max_slots_ - first) * slot_bytes_, MADV_DONTNEED);
 }
 
+bool SlotArena::Populate(size_t i) {
+#ifdef MADV_POPULATE_WRITE
+  return madvise(slot(i), slot_bytes_, MADV_POPULATE_WRITE) == 0;
+#else
+  return i >= max_slots_;  // none
+#endif
+}
+
 void SlotArena::DiscardSlot(size_t i) {
   madvise(slot(i), slot_bytes_, MADV_DONTNEED);
 }

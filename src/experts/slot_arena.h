@@ -9,7 +9,7 @@ namespace muster::experts {
 
 // Addresses for `max_slots` are reserved once; memory is taken as slots are
 // first written, and given back when the capacity shrinks. One thread at a
-// time.
+// time, but for Populate.
 class SlotArena {
  public:
   // Throws std::bad_alloc when there are no addresses.
@@ -29,6 +29,10 @@ class SlotArena {
   void Discard(size_t first);
   // The same of one slot.
   void DiscardSlot(size_t i);
+  // Takes the slot's memory now; what is in it stays as it is, so that others
+  // may read and write it meanwhile. False where the system refuses: then it is
+  // taken when the slot is written.
+  bool Populate(size_t i);
 
  private:
   size_t slot_bytes_;

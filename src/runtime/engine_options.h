@@ -24,6 +24,10 @@ struct TierOptions {
   double unload_idle_seconds = 0;  // 0: never
   std::string pin_experts;
   std::string never_keep;
+  // Where all experts fit and are at least so many bytes: the first step does
+  // not wait for them. Those that it calls are read then, and the others while
+  // steps go on. None: all are loaded first.
+  std::optional<uint64_t> load_behind_bytes;
   size_t reads_in_flight = 0;  // experts being read at a time; 0: as it pays
   std::optional<bool> direct_reads;  // past the page cache; none: as probed
   bool io_uring = true;              // else a pool of reading threads

@@ -69,6 +69,12 @@ Result<MemoryPlan> PlanMemory(const MemoryDemand& demand, uint64_t ram_bytes,
   return plan;
 }
 
+uint64_t MemoryPlan::spare_bytes() const {
+  const uint64_t taken =
+      demand.kv_bytes + demand.working_bytes + margin_bytes + demand.all_bytes;
+  return budget_bytes - std::min(budget_bytes, taken);
+}
+
 uint64_t WorkingBytes(const model::ModelConfig& config, size_t chunk_tokens,
                       size_t logit_rows) {
   uint64_t widest_row = 0;  // floats of a row in one layer's feed-forward part

@@ -27,7 +27,10 @@ struct MemoryPlan {
   uint64_t budget_bytes = 0;  // of the whole process
   uint64_t margin_bytes = 0;  // the program itself, tokenizer, rounding
   uint64_t cache_bytes = 0;   // for experts; all of them when !tiered
-  bool tiered = false;        // not every expert fits
+  bool tiered = false;        // not every expert is there from the start
+
+  // Of the budget, what nothing needs. REQUIRES: !tiered.
+  uint64_t spare_bytes() const;
 };
 
 // `ram_bytes`: what the user gave; 0: what this process may use. All in memory

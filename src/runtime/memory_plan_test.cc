@@ -30,6 +30,8 @@ TEST(MemoryPlanTest, AllInMemoryWhereItFits) {
   const auto plan = PlanMemory(Demand(), 0, Machine(8 * kGiB));
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_FALSE(plan->tiered);
+  EXPECT_EQ(plan->spare_bytes() + plan->margin_bytes + 200 * kMiB + 5 * kGiB,
+            8 * kGiB);
 }
 
 TEST(MemoryPlanTest, WhatIsLeftOfTheBudgetIsForExperts) {

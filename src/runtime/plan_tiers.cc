@@ -144,6 +144,12 @@ Status PlanTiers(const formats::ModelFiles& files,
   loaded.plan = *plan;
   // All fit, but not all are here: it begins with those that are called.
   if (!remote.is_staged && table->num_experts() > 0) loaded.plan.tiered = true;
+  const bool fills = !loaded.plan.tiered && table.ok() &&
+                     table->num_experts() > 0 &&
+                     table->total_bytes() >=
+                         options.tiers.load_behind_bytes.value_or(UINT64_MAX) &&
+                     demand.staging_bytes <= loaded.plan.spare_bytes();
+  if (fills) loaded.plan.tiered = true;
   if (options.tiers.cache_bytes && table.ok() && table->num_experts() > 0) {
     loaded.plan.tiered = true;
     loaded.plan.cache_bytes = *options.tiers.cache_bytes;
@@ -166,7 +172,9 @@ Status PlanTiers(const formats::ModelFiles& files,
                                      std::move(*table), std::move(fetcher),
                                      {.budget_bytes = loaded.plan.cache_bytes,
                                       .policy = options.tiers.policy,
-                                      .pool = std::move(pool)}));
+                                      .pool = std::move(pool),
+                                      .populate_ahead = true}));
+  if (fills) loaded.tiers->FillBehind();
   return {};
 }
 
