@@ -32,8 +32,8 @@ std::vector<DType> WeightTypes() {
   std::vector<DType> types;
   for (size_t i = 0; i < kNumDTypes; ++i) {
     const auto type = static_cast<DType>(i);
-    const bool floats = type == DType::kF32 || type == DType::kF16 ||
-                        type == DType::kBF16 || type == DType::kF8E4M3;
+    const bool floats =
+        type == DType::kF32 || type == DType::kF16 || type == DType::kF8E4M3;
     if (floats || HasPanels(type)) types.push_back(type);
   }
   return types;
@@ -90,8 +90,8 @@ void Multiply(benchmark::State& state, DType type, Shape shape,
   std::vector<uint32_t> tokens(num_tokens);
   std::iota(tokens.begin(), tokens.end(), 0u);
   kernels::Activations activations;
-  const ActivationView view = activations.Set(
-      x.data(), num_tokens, shape.cols, kernels::ReadsQuantized(type), pool);
+  const ActivationView view = activations.Set(x.data(), num_tokens, shape.cols,
+                                              kernels::FormRead(type), pool);
   kernels::ProductRunner runner;
   for (auto _ : state) {
     const kernels::Product product = {&matrices.Next(), &view, tokens,

@@ -21,8 +21,9 @@ void AddModelFlags(CLI::App& command, EngineFlags& flags) {
       "a file (https://, s3://, az://, hf://); none: the demo "
       "model");
   AddRemoteFlags(command, flags.remote);
-  command.add_option("--isa", flags.isa,
-                     "Force an instruction set: avx2, avx512, avx512vnni");
+  command.add_option(
+      "--isa", flags.isa,
+      "Force an instruction set: avx2, avx512, avx512vnni, avx512bf16");
   command.add_option(
       "--ram", flags.ram,
       "Memory that the process may take, such as 8G: experts that do not fit "

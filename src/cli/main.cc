@@ -96,7 +96,7 @@ int Main(int argc, char** argv) {
       "  muster run model.gguf -p 'Once'   continue a text\n"
       "  muster inspect model.gguf         what is in a model, what it needs\n"
       "  muster doctor                     what this machine can do\n"
-      "Environment: MUSTER_ISA forces avx2, avx512 or avx512vnni; "
+      "Environment: MUSTER_ISA forces avx2, avx512, avx512vnni or avx512bf16; "
       "MUSTER_DEMO_MODEL\nnames the model that `muster run` takes when none is "
       "given.");
   Outcome outcome;

@@ -112,7 +112,10 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Edit{"muster-pack", "other", "not an expert pack"},
         Edit{"\"version\":1", "\"version\":2", "pack the model again"},
-        Edit{"\"panel_layout\":1", "\"panel_layout\":9",
+        // Its BF16 experts are as large, and in rows.
+        Edit{"\"panel_layout\":2", "\"panel_layout\":1",
+             "pack the model again"},
+        Edit{"\"panel_layout\":2", "\"panel_layout\":9",
              "pack the model again"},
         Edit{"\"source_format\":\"gguf\"", "\"source_format\":\"x\"",
              "source_format"},

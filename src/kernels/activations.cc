@@ -1,5 +1,6 @@
 #include "kernels/activations.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/check.h"
@@ -66,6 +67,26 @@ void QuantizeRow(const float* x, size_t cols, ActivationGroup* groups) {
   }
 }
 
+void RoundBFloats(const float* x, size_t n, uint16_t* out) {
+  const hn::RebindToUnsigned<FloatTag> d32;
+  const hn::Rebind<uint16_t, FloatTag> d16;
+  const auto most_finite = hn::Set(d32, 0x7F800000u);
+  size_t i = 0;
+  for (; i + kPartLanes <= n; i += kPartLanes) {
+    const auto bits = hn::BitCast(d32, hn::LoadU(FloatTag(), x + i));
+    const auto high = hn::ShiftRight<16>(bits);
+    const auto odd = hn::And(high, hn::Set(d32, 1));
+    const auto rounded =
+        hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7FFF))));
+    const auto magnitude = hn::And(bits, hn::Set(d32, 0x7FFFFFFFu));
+    const auto quiet = hn::Or(high, hn::Set(d32, 0x40));
+    const auto words =
+        hn::IfThenElse(hn::Gt(magnitude, most_finite), quiet, rounded);
+    hn::StoreU(hn::TruncateTo(d16, words), d16, out + i);
+  }
+  for (; i < n; ++i) out[i] = F32ToBF16(x[i]);
+}
+
 }  // namespace muster::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -73,39 +94,81 @@ HWY_AFTER_NAMESPACE();
 namespace muster::kernels {
 
 HWY_EXPORT(QuantizeRow);
+HWY_EXPORT(RoundBFloats);
 
-bool ReadsQuantized(DType weight_type) { return HasPanels(weight_type); }
+ActivationForms& ActivationForms::operator|=(const ActivationForms& other) {
+  floats |= other.floats;
+  bfloats |= other.bfloats;
+  groups |= other.groups;
+  return *this;
+}
+
+ActivationForms FormRead(DType weight_type) {
+  if (weight_type == DType::kBF16) return {.bfloats = true};
+  if (IsQuantized(weight_type)) return {.groups = true};
+  return {.floats = true};
+}
 
 void QuantizeGroups(const float* x, size_t cols, ActivationGroup* groups) {
   CHECK_EQ(cols % kPanelGroup, 0u);
   HWY_DYNAMIC_DISPATCH(QuantizeRow)(x, cols, groups);
 }
 
-ActivationView Activations::Reserve(size_t num_rows, size_t cols) {
-  CHECK_EQ(cols % kPanelGroup, 0u);
+void RoundToBFloats(const float* x, size_t n, uint16_t* out) {
+  HWY_DYNAMIC_DISPATCH(RoundBFloats)(x, n, out);
+}
+
+void Activations::ReserveGroups(ActivationView& view) {
+  CHECK_EQ(view.cols % kPanelGroup, 0u);
   // The shortest block of a panel is two groups.
-  const size_t num_groups = (cols / kPanelGroup + 1) / 2 * 2;
-  const size_t size_bytes = num_rows * num_groups * sizeof(ActivationGroup);
+  view.num_groups = (view.cols / kPanelGroup + 1) / 2 * 2;
+  const size_t size_bytes =
+      view.num_rows * view.num_groups * sizeof(ActivationGroup);
   if (groups_.size_bytes() < size_bytes) groups_ = AlignedBuffer(size_bytes);
-  if (num_groups != cols / kPanelGroup) {
-    for (size_t row = 0; row < num_rows; ++row) {
-      groups()[(row + 1) * num_groups - 1] = {};
-    }
+  view.groups = groups();
+  if (view.num_groups == view.cols / kPanelGroup) return;
+  for (size_t row = 0; row < view.num_rows; ++row) {
+    groups()[(row + 1) * view.num_groups - 1] = {};
   }
-  return {.groups = groups(),
-          .num_rows = num_rows,
-          .cols = cols,
-          .num_groups = num_groups};
+}
+
+void Activations::ReserveBFloats(ActivationView& view) {
+  // A cache line more than a row needs: rows of a power of two would all meet
+  // in the same few places of a cache.
+  view.bfloat_stride = PaddedBFloats(view.cols) + 64 / sizeof(uint16_t);
+  const size_t size_bytes =
+      view.num_rows * view.bfloat_stride * sizeof(uint16_t);
+  if (bfloats_.size_bytes() < size_bytes) bfloats_ = AlignedBuffer(size_bytes);
+  view.bfloats = bfloats();
+  for (size_t row = 0; row < view.num_rows; ++row) {
+    std::fill_n(bfloats() + row * view.bfloat_stride + view.cols,
+                PaddedBFloats(view.cols) - view.cols, uint16_t{0});
+  }
+}
+
+ActivationView Activations::Reserve(size_t num_rows, size_t cols,
+                                    const ActivationForms& forms) {
+  ActivationView view = {.num_rows = num_rows, .cols = cols};
+  if (forms.groups) ReserveGroups(view);
+  if (forms.bfloats) ReserveBFloats(view);
+  return view;
 }
 
 ActivationView Activations::Set(const float* x, size_t num_rows, size_t cols,
-                                bool quantize, ThreadPool& pool) {
-  if (!quantize) return {.x = x, .num_rows = num_rows, .cols = cols};
-  ActivationView view = Reserve(num_rows, cols);
-  pool.ForEach(num_rows, [&](size_t row) {
-    QuantizeGroups(x + row * cols, cols, groups() + row * view.num_groups);
-  });
+                                const ActivationForms& forms,
+                                ThreadPool& pool) {
+  ActivationView view = Reserve(num_rows, cols, forms);
   view.x = x;
+  if (!forms.groups && !forms.bfloats) return view;
+  pool.ForEach(num_rows, [&](size_t row) {
+    const float* from = x + row * cols;
+    if (forms.groups) {
+      QuantizeGroups(from, cols, groups() + row * view.num_groups);
+    }
+    if (forms.bfloats) {
+      RoundToBFloats(from, cols, bfloats() + row * view.bfloat_stride);
+    }
+  });
   return view;
 }
 

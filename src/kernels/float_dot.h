@@ -1,6 +1,6 @@
-// Dot products of rows of float weights (F32, F16, BF16) with float
-// activations. One order for every shape of block below: 16 lanes, lane l takes
-// columns l, l + 16, ... in turn, and a fixed tree adds the lanes.
+// Dot products of rows of float weights (F32, F16) with float activations. One
+// order for every shape of block below: 16 lanes, lane l takes columns l, l +
+// 16, ... in turn, and a fixed tree adds the lanes.
 #if defined(MUSTER_KERNELS_FLOAT_DOT_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MUSTER_KERNELS_FLOAT_DOT_H_
 #undef MUSTER_KERNELS_FLOAT_DOT_H_
@@ -27,10 +27,8 @@ HWY_INLINE F32x16 LoadWeights(const std::byte* row, size_t c) {
   const std::byte* at = row + c * kWordBytes<kType>;
   if constexpr (kType == DType::kF32) {
     return Load16(reinterpret_cast<const float*>(at));
-  } else if constexpr (kType == DType::kF16) {
-    return LoadF16x16(reinterpret_cast<const uint16_t*>(at));
   } else {
-    return LoadBF16x16(reinterpret_cast<const uint16_t*>(at));
+    return LoadF16x16(reinterpret_cast<const uint16_t*>(at));
   }
 }
 

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <iterator>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/instruction_set.cc"
 #include "hwy/foreach_target.h"  // must precede highway.h
@@ -25,6 +27,7 @@ namespace {
 struct NamedTarget {
   const char* name;
   int64_t target;
+  bool bfloat_products = false;
 };
 
 // Best last. Highway's other targets are folded into the nearest below.
@@ -33,6 +36,7 @@ constexpr NamedTarget kTargets[] = {
     {"avx2", HWY_AVX2},
     {"avx512", HWY_AVX3},
     {"avx512vnni", HWY_AVX3_DL},
+    {"avx512bf16", HWY_AVX3_DL, true},
 };
 
 // What the CPU has, whatever is forced now.
@@ -41,12 +45,32 @@ int64_t DetectedTargets() {
   return detected & HWY_TARGETS;
 }
 
+// Leaf 7, subleaf 1.
+bool DetectsBFloatProducts() {
+  unsigned int eax, ebx, ecx, edx;
+  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 &&
+         (eax & bit_AVX512BF16) != 0;
+}
+
+bool IsSupported(const NamedTarget& t) {
+  return (DetectedTargets() & t.target) != 0 &&
+         (!t.bfloat_products || DetectsBFloatProducts());
+}
+
+// Changed by ForceInstructionSet alone.
+bool& BFloatProducts() {
+  static bool in_use = IsSupported(std::end(kTargets)[-1]);
+  return in_use;
+}
+
 }  // namespace
+
+bool UsesBFloatProducts() { return BFloatProducts(); }
 
 std::vector<std::string> SupportedInstructionSets() {
   std::vector<std::string> names;
   for (const NamedTarget& t : kTargets) {
-    if ((DetectedTargets() & t.target) != 0) names.emplace_back(t.name);
+    if (IsSupported(t)) names.emplace_back(t.name);
   }
   return names;
 }
@@ -54,7 +78,9 @@ std::vector<std::string> SupportedInstructionSets() {
 std::string CurrentInstructionSet() {
   const int64_t running = HWY_DYNAMIC_DISPATCH(RunningTarget)();
   for (const NamedTarget& t : kTargets) {
-    if (t.target == running) return t.name;
+    if (t.target == running && t.bfloat_products == UsesBFloatProducts()) {
+      return t.name;
+    }
   }
   return hwy::TargetName(running);
 }
@@ -62,9 +88,10 @@ std::string CurrentInstructionSet() {
 Status ForceInstructionSet(std::string_view name) {
   for (const NamedTarget& t : kTargets) {
     if (t.name != name) continue;
-    if ((DetectedTargets() & t.target) == 0) break;
+    if (!IsSupported(t)) break;
     hwy::SetSupportedTargetsForTest(t.target);
     hwy::GetChosenTarget().Update(t.target);
+    BFloatProducts() = t.bfloat_products;
     return {};
   }
   return InvalidArgument(

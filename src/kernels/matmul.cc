@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "kernels/bfloat_matmul.h"
 #include "kernels/dequantize.h"
 #include "kernels/row_task.h"
 #include "kernels/scratch.h"
@@ -19,20 +20,12 @@
 
 #include "kernels/float_dot.h"
 #include "kernels/panel_dot.h"
+#include "kernels/token_blocks.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace muster::kernels::HWY_NAMESPACE {
 
 // ---- Quantised weights ----
-
-// Calls fn(std::integral_constant<size_t, n>()). REQUIRES: 1 <= n <= kMax.
-template <size_t kMax, class Fn>
-HWY_INLINE void WithConstant(size_t n, const Fn& fn) {
-  if constexpr (kMax > 1) {
-    if (n < kMax) return WithConstant<kMax - 1>(n, fn);
-  }
-  fn(std::integral_constant<size_t, kMax>());
-}
 
 // The first `count` of a panel's 16 results to where they belong.
 HWY_INLINE void CopyResults(const float* panel_out, size_t count, float* out) {
@@ -66,8 +59,6 @@ void OneToken(const WeightView& w, size_t row_begin, size_t row_end,
 // Groups of a panel that are unpacked at a time: they stay in the first-level
 // cache while all tokens pass by.
 constexpr size_t kChunkGroups = 16;
-// Of packed tokens that meet a panel before the next one's turn.
-constexpr size_t kPackedBytes = size_t{384} << 10;
 
 // Adds the products of a panel's chunk with up to kTokenBlock packed tokens to
 // sums [kTokens, kPanelRows]. Not inlined: types that are made alike share it.
@@ -88,15 +79,6 @@ HWY_INLINE size_t CacheLines(size_t size_bytes) {
   return (size_bytes + 63) / 64 * 64;
 }
 
-// Calls fn(number, first token) for blocks of tokens, the number a constant.
-template <class Fn>
-HWY_INLINE void EachTokenBlock(size_t num_tokens, const Fn& fn) {
-  for (size_t t = 0; t < num_tokens; t += kTokenBlock) {
-    WithConstant<kTokenBlock>(std::min(kTokenBlock, num_tokens - t),
-                              [&](auto count) { fn(count, t); });
-  }
-}
-
 // A panel is unpacked chunk by chunk, and each chunk meets all tokens, a block
 // of them at a time, while the next chunk comes from memory.
 template <DType kType>
@@ -106,7 +88,8 @@ class TokensWithPanels {
       : w_(w),
         task_(task),
         num_blocks_((w.cols + kFormat.span - 1) / kFormat.span),
-        max_tokens_(std::min(task.num_tokens, TokensInCache())) {
+        max_tokens_(std::min(task.num_tokens,
+                             TokensInCache(num_groups() * kTokenBytes))) {
     std::byte* scratch = ThreadScratch(
         Scratch::kMatMul, kUnpackedBytes + max_tokens_ * kSumsBytes +
                               max_tokens_ * num_groups() * kTokenBytes);
@@ -146,13 +129,6 @@ class TokensWithPanels {
       kChunkBlocks * kBlockGroups * sizeof(UnpackedGroupOf<kType>);
 
   size_t num_groups() const { return num_blocks_ * kBlockGroups; }
-
-  // As many tokens as the second-level cache keeps beside what passes through:
-  // a panel is unpacked again for the next ones.
-  size_t TokensInCache() const {
-    const size_t fit = kPackedBytes / (num_groups() * kTokenBytes);
-    return std::max<size_t>(fit / kTokenBlock * kTokenBlock, 4 * kTokenBlock);
-  }
 
   std::byte* PackedBlock(size_t token) const {
     return packed_ + token * num_groups() * kTokenBytes;
@@ -253,9 +229,6 @@ void PlainRows(const WeightView& w, size_t row_begin, size_t row_end,
       return FloatRows<DType::kF32>(row_begin, row_end, w.cols, task, in_place);
     case DType::kF16:
       return FloatRows<DType::kF16>(row_begin, row_end, w.cols, task, in_place);
-    case DType::kBF16:
-      return FloatRows<DType::kBF16>(row_begin, row_end, w.cols, task,
-                                     in_place);
     default:
       break;
   }
@@ -269,7 +242,7 @@ void PlainRows(const WeightView& w, size_t row_begin, size_t row_end,
 }
 
 void Rows(const WeightView& w, size_t begin, size_t end, const RowTask& task) {
-  if (HasPanels(w.type)) {
+  if (IsQuantized(w.type)) {
     PanelRows(w, begin, end, task);
   } else {
     PlainRows(w, begin, end, task);
@@ -289,19 +262,21 @@ void MatMulRows(const WeightView& w, size_t row_begin, size_t row_end,
                 float* out, size_t out_stride) {
   CHECK_EQ(w.cols, x.cols);
   CHECK_EQ(row_begin % kRowGrain, 0u);
-  if (HasPanels(w.type)) {
+  if (tokens.empty()) return;
+  const RowTask task = {.x = &x,
+                        .tokens = tokens.data(),
+                        .num_tokens = tokens.size(),
+                        .out = out,
+                        .out_stride = out_stride};
+  if (w.type == DType::kBF16) {
+    return BFloatMatMulRows(w, row_begin, row_end, task);
+  }
+  if (IsQuantized(w.type)) {
     CHECK(w.layout == Layout::kPanels && x.groups != nullptr);
   } else {
     CHECK(x.x != nullptr);
   }
-  if (tokens.empty()) return;
-  HWY_DYNAMIC_DISPATCH(Rows)
-  (w, row_begin, row_end,
-   {.x = &x,
-    .tokens = tokens.data(),
-    .num_tokens = tokens.size(),
-    .out = out,
-    .out_stride = out_stride});
+  HWY_DYNAMIC_DISPATCH(Rows)(w, row_begin, row_end, task);
 }
 
 void MatMulReference(const WeightView& w, const ActivationView& x, float* out) {

@@ -1,9 +1,11 @@
-// y = W x for stored weights: quantised ones in panels, float ones in rows.
+// y = W x for stored weights: quantised and BF16 ones in panels, other floats
+// in rows.
 //
 // Every output element is one dot product whose order of additions is defined
-// by `cols` and the weight type alone (panel_dot.h, float_dot.h): the result
-// has the same bits whatever the number of tokens, the split over threads, or
-// the instruction set; for quantised weights the plain reference included.
+// by `cols` and the weight type alone (panel_dot.h, bfloat_dot.h, float_dot.h):
+// the result has the same bits whatever the number of tokens, the split over
+// threads, or the instruction set; for weights in panels the plain reference
+// included.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +24,8 @@ inline constexpr size_t kRowGrain = kPanelRows;
 //     sum over c of W[r, c] * x[tokens[i], c]
 // for r in [row_begin, row_end) and every i; `tokens` are row numbers of `x`.
 // One thread's share of a product. Thread-safe.
-// REQUIRES: w.cols == x.cols; row_begin is a multiple of kRowGrain. Quantised
-// weights are in panels and x has groups; float weights read x.x.
+// REQUIRES: w.cols == x.cols; row_begin is a multiple of kRowGrain. Types
+// that have panels are in panels; x has the form that the type reads.
 void MatMulRows(const WeightView& w, size_t row_begin, size_t row_end,
                 const ActivationView& x, std::span<const uint32_t> tokens,
                 float* out, size_t out_stride);

@@ -88,8 +88,7 @@ struct Problem {
       w.data = panels.data();
     }
     std::iota(tokens.begin(), tokens.end(), 0u);
-    view =
-        activations.Set(x.data(), num_tokens, cols, ReadsQuantized(type), pool);
+    view = activations.Set(x.data(), num_tokens, cols, FormRead(type), pool);
   }
 
   std::vector<float> Multiply() {
@@ -100,6 +99,7 @@ struct Problem {
 
   // Error that rounding may cause in one element:
   //  - activations: half a step of max|x| / 127 for each |w| (quantised only);
+  //  - activations of BF16 weights: 2^-8 of each, half a step of 8 bits;
   //  - floats: each of the cols additions and the scales, 2^-24 of the sum of
   //    magnitudes, three roundings an element.
   float Tolerance(size_t row, size_t token) {
@@ -120,7 +120,8 @@ struct Problem {
       }
     }
     double tolerance = magnitude * (static_cast<double>(w.cols) + 3) * 0x1p-24;
-    if (ReadsQuantized(w.type)) {
+    if (w.type == DType::kBF16) tolerance += magnitude * 0x1p-8;
+    if (IsQuantized(w.type)) {
       // Types with mins sum |scale q| and |min| apart: bounded by four times.
       tolerance = 4 * tolerance + quantized * 1.01 + 1e-6;
     }
@@ -273,7 +274,7 @@ TEST(ActivationsTest, EachElementIsWithinHalfAStepAndSumsAreExact) {
     std::fill_n(x.begin() + 32, 32, 0.0f);  // a group of zeros
     Activations activations;
     const ActivationView view =
-        activations.Set(x.data(), rows, cols, true, pool);
+        activations.Set(x.data(), rows, cols, {.groups = true}, pool);
     ASSERT_EQ(view.num_groups, 10u);  // padded to an even number
     EXPECT_EQ(view.groups[1].scale, 0.0f);
     for (size_t r = 0; r < rows; ++r) {
@@ -307,7 +308,8 @@ TEST(ActivationsTest, WhatIsNotFiniteMakesItsGroupNanAndNoOther) {
       std::vector<float> x(96, 1.0f);
       x[40] = bad;
       Activations activations;
-      const ActivationView view = activations.Set(x.data(), 1, 96, true, pool);
+      const ActivationView view =
+          activations.Set(x.data(), 1, 96, {.groups = true}, pool);
       EXPECT_FALSE(std::isnan(view.groups[0].scale));
       EXPECT_TRUE(std::isnan(view.groups[1].scale));
       EXPECT_FALSE(std::isnan(view.groups[2].scale));

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "kernels/bfloat_panels.h"
 #include "kernels/with_dtype.h"
 #include "tensor/float16.h"
 
@@ -155,6 +156,7 @@ void PackPanel(DType type, const std::byte* rows, size_t num_rows, size_t cols,
   CHECK(HasPanels(type));
   CHECK_LE(num_rows, kPanelRows);
   CHECK_EQ(cols % Traits(type).block_elements, 0u);
+  if (type == DType::kBF16) return PackBFloatPanel(rows, num_rows, cols, panel);
   HWY_DYNAMIC_DISPATCH(Pack)(type, rows, num_rows, cols, panel);
 }
 
@@ -244,6 +246,7 @@ void DequantizePanelRow(DType type, const std::byte* panel, size_t row,
                         size_t cols, float* out) {
   CHECK(HasPanels(type));
   CHECK_LT(row, kPanelRows);
+  if (type == DType::kBF16) return DecodeBFloatPanelRow(panel, row, cols, out);
   const PanelFormat format = PanelFormatOf(type);
   for (size_t c = 0; c < cols; ++c) {
     const std::byte* block = panel + c / format.span * format.block_bytes();

@@ -1,4 +1,4 @@
-// Quantised rows to panels (tensor/panels.h) and back.
+// Quantised and BF16 rows to panels (tensor/panels.h) and back.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 #include "kernels/peak.h"
 
 #include "base/check.h"
+#include "kernels/instruction_set.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/peak.cc"
@@ -125,6 +126,22 @@ uint64_t SpinFloats(uint64_t rounds) {
   return rounds * kSums * hn::MaxLanes(d) * 2;
 }
 
+uint64_t SpinBFloats(uint64_t rounds) {
+#if HWY_TARGET == HWY_AVX3_DL
+  if (UsesBFloatProducts()) {
+    __m512 sums[kSums] = {};
+    const __m512i a = {}, b = {};
+    for (uint64_t round = 0; round < rounds; ++round) {
+      EachSum(sums, [&](__m512& sum) {
+        asm volatile("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+      });
+    }
+    return rounds * kSums * sizeof(__m512) / sizeof(uint16_t) * 2;
+  }
+#endif
+  return SpinFloats(rounds);
+}
+
 }  // namespace muster::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -133,6 +150,7 @@ namespace muster::kernels {
 
 HWY_EXPORT(Read);
 HWY_EXPORT(SpinBytes);
+HWY_EXPORT(SpinBFloats);
 HWY_EXPORT(SpinFloats);
 
 uint64_t ReadAll(const std::byte* data, size_t size_bytes) {
@@ -142,6 +160,10 @@ uint64_t ReadAll(const std::byte* data, size_t size_bytes) {
 
 uint64_t SpinByteProducts(uint64_t rounds) {
   return HWY_DYNAMIC_DISPATCH(SpinBytes)(rounds);
+}
+
+uint64_t SpinBFloatProducts(uint64_t rounds) {
+  return HWY_DYNAMIC_DISPATCH(SpinBFloats)(rounds);
 }
 
 uint64_t SpinFloatProducts(uint64_t rounds) {

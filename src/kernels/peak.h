@@ -20,6 +20,10 @@ uint64_t ReadAll(const std::byte* data, size_t size_bytes);
 // additions that `rounds` took. Thread-safe.
 uint64_t SpinByteProducts(uint64_t rounds);
 
+// The same for what products with BF16 weights do: vdpbf16ps where it is in
+// use, else fused multiply-adds of floats.
+uint64_t SpinBFloatProducts(uint64_t rounds);
+
 // The same for fused multiply-adds of floats.
 uint64_t SpinFloatProducts(uint64_t rounds);
 

@@ -31,6 +31,7 @@ TEST(PeakTest, OperationsGrowWithTheRounds) {
   ForEachInstructionSet([&](const std::string&) {
     EXPECT_GT(SpinByteProducts(1), 0u);
     EXPECT_EQ(SpinByteProducts(30), 30 * SpinByteProducts(1));
+    EXPECT_EQ(SpinBFloatProducts(30), 30 * SpinBFloatProducts(1));
     EXPECT_EQ(SpinFloatProducts(30), 30 * SpinFloatProducts(1));
   });
 }

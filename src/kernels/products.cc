@@ -19,6 +19,19 @@ double Cost(const WeightView& weights, size_t num_tokens) {
          std::max(1.0, static_cast<double>(num_tokens) / 4);
 }
 
+// Columns [begin, begin + width) of a row of inner activations.
+void StoreInner(const float* x, size_t width, const InnerRows& inner,
+                size_t row, size_t begin) {
+  if (inner.groups != nullptr) {
+    QuantizeGroups(x, width,
+                   inner.groups + row * inner.num_groups + begin / kPanelGroup);
+  } else if (inner.bfloats != nullptr) {
+    RoundToBFloats(x, width, inner.bfloats + row * inner.bfloat_stride + begin);
+  } else {
+    std::copy_n(x, width, inner.x + row * inner.cols + begin);
+  }
+}
+
 // Rows [begin, end) of a gated product, for all its tokens.
 void RunGatedRows(const GatedProduct& product, size_t begin, size_t end) {
   const size_t width = end - begin;
@@ -30,16 +43,9 @@ void RunGatedRows(const GatedProduct& product, size_t begin, size_t end) {
              width);
   MatMulRows(*product.up, begin, end, *product.x, product.tokens, up, width);
   SiluMul(gate, up, num_tokens * width, gate);
-  const InnerRows& inner = product.inner;
   for (size_t i = 0; i < num_tokens; ++i) {
-    const size_t row = product.first_row + i;
-    if (inner.groups != nullptr) {
-      QuantizeGroups(
-          gate + i * width, width,
-          inner.groups + row * inner.num_groups + begin / kPanelGroup);
-    } else {
-      std::copy_n(gate + i * width, width, inner.x + row * inner.cols + begin);
-    }
+    StoreInner(gate + i * width, width, product.inner, product.first_row + i,
+               begin);
   }
 }
 

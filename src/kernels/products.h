@@ -24,13 +24,15 @@ struct Product {
   size_t out_stride = 0;
 };
 
-// Where gated products leave their results: floats, or groups for a down
-// product with quantised weights.
+// Where gated products leave their results: in the one form, of those that are
+// not null, that the down product reads.
 struct InnerRows {
   float* x = nullptr;                 // [rows, cols], or ...
-  ActivationGroup* groups = nullptr;  // ... [rows, num_groups]
+  ActivationGroup* groups = nullptr;  // ... [rows, num_groups], or ...
+  uint16_t* bfloats = nullptr;        // ... [rows, bfloat_stride]
   size_t cols = 0;
   size_t num_groups = 0;
+  size_t bfloat_stride = 0;
 };
 
 // inner[first_row + i, r] = silu(gate[r, :] . x_i) * (up[r, :] . x_i), with x_i

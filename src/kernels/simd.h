@@ -140,15 +140,7 @@ HWY_INLINE float ReduceMax16(const F32x16& v) {
   return hn::GetLane(hn::MaxOfLanes(FloatTag(), most));
 }
 
-// 16 bfloat16, IEEE half and int8 values as floats: exact.
-HWY_INLINE F32x16 LoadBF16x16(const uint16_t* p) {
-  const hn::Rebind<uint16_t, FloatTag> d16;
-  const hn::RebindToUnsigned<FloatTag> d32;
-  return EachPart([&](size_t i) {
-    const auto bits = hn::PromoteTo(d32, hn::LoadU(d16, p + i * kPartLanes));
-    return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(bits));
-  });
-}
+// 16 IEEE half and int8 values as floats: exact.
 HWY_INLINE F32x16 LoadF16x16(const uint16_t* p) {
   const hn::Rebind<uint16_t, FloatTag> d16;
   const hn::Rebind<hwy::float16_t, FloatTag> d_half;

@@ -11,7 +11,7 @@ namespace muster::kernels {
 template <DType kType>
 using DTypeConstant = std::integral_constant<DType, kType>;
 
-// fn(DTypeConstant<type>()). REQUIRES: HasPanels(type).
+// fn(DTypeConstant<type>()). REQUIRES: IsQuantized(type).
 template <class Fn>
 inline auto WithQuantizedType(DType type, const Fn& fn) {
   switch (type) {

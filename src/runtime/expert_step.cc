@@ -10,6 +10,7 @@
 
 namespace muster::runtime {
 
+using kernels::ActivationForms;
 using kernels::ActivationView;
 using model::ExpertWeights;
 using model::LayerWeights;
@@ -217,9 +218,9 @@ std::span<const uint32_t> ExpertStep::TokensOf(size_t g) const {
 std::vector<ExpertStep::Forms> ExpertStep::FormsOf(const LoadedModel& model) {
   std::vector<Forms> forms(model.config.layers.size());
   const auto add = [](DType gate, DType up, DType down, Forms& f) {
-    f.quantized_in |= kernels::ReadsQuantized(gate);
-    f.quantized_in |= kernels::ReadsQuantized(up);
-    (kernels::ReadsQuantized(down) ? f.quantized_inner : f.float_inner) = true;
+    f.in |= kernels::FormRead(gate);
+    f.in |= kernels::FormRead(up);
+    f.inner |= kernels::FormRead(down);
   };
   for (size_t l = 0; l < forms.size(); ++l) {
     const LayerWeights& weights = model.weights.layers[l];
@@ -237,38 +238,35 @@ std::vector<ExpertStep::Forms> ExpertStep::FormsOf(const LoadedModel& model) {
 }
 
 void ExpertStep::PrepareInputs() {
-  const ExpertWeights& shared = Weights().shared;
-  const bool quantize =
-      forms_[turn_.layer].quantized_in ||
-      (turn_.has_shared && (kernels::ReadsQuantized(shared.gate.type) ||
-                            kernels::ReadsQuantized(shared.up.type)));
+  ActivationForms forms = forms_[turn_.layer].in;
+  if (turn_.has_shared) {
+    forms |= kernels::FormRead(Weights().shared.gate.type);
+    forms |= kernels::FormRead(Weights().shared.up.type);
+  }
   turn_.x = activations_.Set(turn_.normed, turn_.num_rows,
-                             model_.config.model_dim, quantize, pool_);
+                             model_.config.model_dim, forms, pool_);
 }
 
 void ExpertStep::PrepareInner() {
-  const Forms& forms = forms_[turn_.layer];
   const model::LayerConfig& config = Config();
-  expert_inner_ = MakeInner(groups_.tokens.size(), config.expert_ff_dim,
-                            forms.quantized_inner, forms.float_inner,
-                            inner_activations_, inner_floats_);
+  expert_inner_ =
+      MakeInner(groups_.tokens.size(), config.expert_ff_dim,
+                forms_[turn_.layer].inner, inner_activations_, inner_floats_);
   if (!turn_.has_shared) return;
-  const bool quantized = kernels::ReadsQuantized(Weights().shared.down.type);
-  shared_inner_ = MakeInner(turn_.num_rows, config.shared_ff_dim, quantized,
-                            !quantized, shared_activations_, shared_floats_);
+  shared_inner_ = MakeInner(turn_.num_rows, config.shared_ff_dim,
+                            kernels::FormRead(Weights().shared.down.type),
+                            shared_activations_, shared_floats_);
 }
 
 ExpertStep::Inner ExpertStep::MakeInner(size_t num_rows, size_t cols,
-                                        bool quantized, bool floats,
+                                        const ActivationForms& forms,
                                         kernels::Activations& activations,
                                         std::vector<float>& buffer) {
   Inner inner;
-  inner.view = {.num_rows = num_rows, .cols = cols};
-  if (quantized) {
-    inner.view = activations.Reserve(num_rows, cols);
-    inner.groups = activations.groups();
-  }
-  if (floats) {
+  inner.view = activations.Reserve(num_rows, cols, forms);
+  if (forms.groups) inner.groups = activations.groups();
+  if (forms.bfloats) inner.bfloats = activations.bfloats();
+  if (forms.floats) {
     buffer.resize(num_rows * cols);
     inner.view.x = inner.x = buffer.data();
   }
@@ -279,15 +277,17 @@ kernels::GatedProduct ExpertStep::Gated(const ExpertWeights& expert,
                                         std::span<const uint32_t> tokens,
                                         const Inner& inner,
                                         size_t first_row) const {
-  const bool quantized = kernels::ReadsQuantized(expert.down.type);
+  const ActivationForms form = kernels::FormRead(expert.down.type);
   return {.gate = &expert.gate,
           .up = &expert.up,
           .x = &turn_.x,
           .tokens = tokens,
-          .inner = {.x = quantized ? nullptr : inner.x,
-                    .groups = quantized ? inner.groups : nullptr,
+          .inner = {.x = form.floats ? inner.x : nullptr,
+                    .groups = form.groups ? inner.groups : nullptr,
+                    .bfloats = form.bfloats ? inner.bfloats : nullptr,
                     .cols = inner.view.cols,
-                    .num_groups = inner.view.num_groups},
+                    .num_groups = inner.view.num_groups,
+                    .bfloat_stride = inner.view.bfloat_stride},
           .first_row = first_row};
 }
 

@@ -50,12 +50,12 @@ class ExpertStep {
     kernels::ActivationView view;
     float* x = nullptr;
     kernels::ActivationGroup* groups = nullptr;
+    uint16_t* bfloats = nullptr;
   };
   // Which forms of vectors a layer's routed experts read and leave.
   struct Forms {
-    bool quantized_in = false;
-    bool quantized_inner = false;
-    bool float_inner = false;
+    kernels::ActivationForms in;
+    kernels::ActivationForms inner;
   };
   // What a call of Run works on.
   struct Turn {
@@ -91,8 +91,9 @@ class ExpertStep {
   // Of group g. REQUIRES: it is in memory.
   const model::ExpertWeights& Expert(size_t g) const;
   std::span<const uint32_t> TokensOf(size_t g) const;
-  static Inner MakeInner(size_t num_rows, size_t cols, bool quantized,
-                         bool floats, kernels::Activations& activations,
+  static Inner MakeInner(size_t num_rows, size_t cols,
+                         const kernels::ActivationForms& forms,
+                         kernels::Activations& activations,
                          std::vector<float>& buffer);
   kernels::GatedProduct Gated(const model::ExpertWeights& expert,
                               std::span<const uint32_t> tokens,

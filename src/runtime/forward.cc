@@ -9,6 +9,7 @@
 
 namespace muster::runtime {
 
+using kernels::ActivationForms;
 using kernels::ActivationView;
 using kernels::Product;
 using model::LayerWeights;
@@ -81,7 +82,7 @@ void Forward::Attention(size_t layer, std::span<const BatchRow> batch) {
   clock_.Enter(Phase::kOutput);
   const ActivationView x =
       activations_.Set(attended_.data(), num_rows_, config_.q_dim(),
-                       kernels::ReadsQuantized(weights.o.type), pool_);
+                       kernels::FormRead(weights.o.type), pool_);
   projected_.resize(num_rows_ * config_.model_dim);
   Multiply(x, weights.o, projected_.data());
   clock_.Enter(Phase::kOther);
@@ -91,11 +92,11 @@ void Forward::Attention(size_t layer, std::span<const BatchRow> batch) {
 
 void Forward::ProjectQkv(size_t layer) {
   const LayerWeights& weights = model_.weights.layers[layer];
-  const bool quantize = kernels::ReadsQuantized(weights.q.type) ||
-                        kernels::ReadsQuantized(weights.k.type) ||
-                        kernels::ReadsQuantized(weights.v.type);
+  ActivationForms forms = kernels::FormRead(weights.q.type);
+  forms |= kernels::FormRead(weights.k.type);
+  forms |= kernels::FormRead(weights.v.type);
   const ActivationView x = activations_.Set(normed_.data(), num_rows_,
-                                            config_.model_dim, quantize, pool_);
+                                            config_.model_dim, forms, pool_);
   q_.resize(num_rows_ * config_.q_dim());
   k_.resize(num_rows_ * config_.kv_dim());
   v_.resize(num_rows_ * config_.kv_dim());
@@ -143,9 +144,8 @@ void Forward::Head(std::span<const BatchRow> batch, float* logits) {
   if (wanted == 0) return;
   CHECK(logits != nullptr);
   const WeightView& output = model_.weights.output;
-  const ActivationView x =
-      activations_.Set(normed_.data(), wanted, model_dim,
-                       kernels::ReadsQuantized(output.type), pool_);
+  const ActivationView x = activations_.Set(
+      normed_.data(), wanted, model_dim, kernels::FormRead(output.type), pool_);
   Multiply(x, output, logits);
 }
 

@@ -47,6 +47,14 @@ inline float BF16ToF32(uint16_t h) {
   return std::bit_cast<float>(static_cast<uint32_t>(h) << 16);
 }
 
+inline uint16_t F32ToBF16(float f) {
+  const uint32_t bits = std::bit_cast<uint32_t>(f);
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) {  // NaN: keep it one
+    return static_cast<uint16_t>((bits >> 16) | 0x40u);
+  }
+  return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
+}
+
 // OCP FP8 E4M3: no infinities, 0x7F and 0xFF are NaN, largest 448.
 inline float F8E4M3ToF32(uint8_t b) {
   const uint32_t exponent = (b >> 3) & 0xF;

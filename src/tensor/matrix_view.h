@@ -12,7 +12,7 @@ namespace muster {
 
 enum class Layout : uint8_t {
   kRows,    // row-major, each row whole blocks of the type, as files have it
-  kPanels,  // panels.h: what products with quantised weights read
+  kPanels,  // panels.h: what products with types that have them read
 };
 
 // A matrix of weights, [rows, cols]. y = W x: rows are outputs, cols are

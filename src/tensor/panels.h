@@ -1,8 +1,9 @@
-// The layout of quantised weights in memory, which `docs/formats/panels.md`
-// describes: panels of 16 rows whose columns are interleaved, so that one
-// broadcast quad of activations meets all 16 rows at once. Every block type of
-// the files maps to one format here, without loss. This table is the only place
-// where the layout is declared.
+// The layout of quantised and BF16 weights in memory, which
+// `docs/formats/panels.md` describes: panels of 16 rows whose columns are
+// interleaved, so that one broadcast quad of activations (a pair, with BF16)
+// meets all 16 rows at once. Every block type of the files maps to one format
+// here, without loss. This table is the only place where the layout is
+// declared.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@
 namespace muster {
 
 // Grows when bytes of a packed matrix would mean something else.
-inline constexpr uint32_t kPanelLayoutVersion = 1;
+inline constexpr uint32_t kPanelLayoutVersion = 2;
 
 inline constexpr size_t kPanelRows = 16;
 // Columns that share their place in the planes of codes below.
@@ -21,6 +22,11 @@ inline constexpr size_t kPanelGroup = 32;
 // Columns whose codes stand in one 32-bit lane: what a dot-product instruction
 // takes at once.
 inline constexpr size_t kPanelQuad = 4;
+
+// A panel of BF16 is a sequence of pairs of columns, each [kPanelRows][2] as
+// the file has them, padded with zeros to a multiple of so many columns.
+inline constexpr size_t kBFloatSpan = 32;
+inline constexpr size_t kBFloatPairBytes = kPanelRows * 2 * 2;
 
 // How the scales (and mins) of a block's groups are stored, 16 rows at a time.
 enum class PanelScales : uint8_t {
@@ -81,9 +87,13 @@ struct PanelFormat {
   }
 };
 
-// True for the quantised types: those that are kept in panels.
-constexpr bool HasPanels(DType type) {
+constexpr bool IsQuantized(DType type) {
   return type >= DType::kQ4_0 && type <= DType::kMXFP4;
+}
+
+// True for the types that are kept in panels wherever they are multiplied.
+constexpr bool HasPanels(DType type) {
+  return IsQuantized(type) || type == DType::kBF16;
 }
 
 // Code books of IQ4_NL and IQ4_XS, and of MXFP4 (twice its values).
@@ -94,7 +104,7 @@ inline constexpr int8_t kIq4Values[16] = {
 inline constexpr int8_t kMxfp4Values[16] = {0, 1,  2,  3,  4,  6,  8,  12,
                                             0, -1, -2, -3, -4, -6, -8, -12};
 
-// REQUIRES: HasPanels(type); else all zeros.
+// REQUIRES: IsQuantized(type); else all zeros.
 constexpr PanelFormat PanelFormatOf(DType type) {
   using enum PanelScales;
   switch (type) {
@@ -178,9 +188,15 @@ constexpr PanelFormat PanelFormatOf(DType type) {
   return {};
 }
 
+// Columns of a BF16 panel, and of the activations that it meets.
+constexpr size_t PaddedBFloats(size_t cols) {
+  return (cols + kBFloatSpan - 1) / kBFloatSpan * kBFloatSpan;
+}
+
 // Bytes of one panel of `cols` columns; a row that stops inside a block is
 // padded with weights of zero.
 constexpr size_t PanelBytes(DType type, size_t cols) {
+  if (type == DType::kBF16) return PaddedBFloats(cols) / 2 * kBFloatPairBytes;
   const PanelFormat format = PanelFormatOf(type);
   return (cols + format.span - 1) / format.span * format.block_bytes();
 }

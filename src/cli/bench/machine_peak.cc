@@ -87,6 +87,7 @@ MachinePeak MeasureMachinePeak(size_t num_threads) {
           .buffer_bytes = read.buffer_bytes,
           .read_bytes_per_second = read.bytes_per_second,
           .byte_ops_per_second = BestOps(pool, kernels::SpinByteProducts),
+          .bfloat_ops_per_second = BestOps(pool, kernels::SpinBFloatProducts),
           .float_ops_per_second = BestOps(pool, kernels::SpinFloatProducts)};
 }
 

@@ -10,8 +10,9 @@ struct MachinePeak {
   size_t num_threads = 0;
   size_t buffer_bytes = 0;  // what the memory was measured with
   double read_bytes_per_second = 0;
-  double byte_ops_per_second = 0;   // multiplications and additions
-  double float_ops_per_second = 0;  // likewise
+  double byte_ops_per_second = 0;    // multiplications and additions
+  double bfloat_ops_per_second = 0;  // likewise
+  double float_ops_per_second = 0;   // likewise
 };
 
 // Reads a buffer far larger than the last-level cache, in huge pages where the

@@ -46,7 +46,8 @@ std::string PhaseTable(const Measurement& measurement,
         "| {:<9} | {:>8.3f} | {:>5.1f} % | {:>6.1f} | {:>6.1f} |\n",
         Name(phase), 1e3 * seconds, 100 * ShareOf(measurement, phase),
         PerSecond(cost.bytes, seconds) / kGiga,
-        PerSecond(cost.byte_ops + cost.float_ops, seconds) / kGiga);
+        PerSecond(cost.byte_ops + cost.bfloat_ops + cost.float_ops, seconds) /
+            kGiga);
   }
   return text;
 }
@@ -61,6 +62,7 @@ ordered_json PhaseJson(const Measurement& measurement,
                       {"share", ShareOf(measurement, phase)},
                       {"bytes_per_token", costs[p].bytes},
                       {"byte_ops_per_token", costs[p].byte_ops},
+                      {"bfloat_ops_per_token", costs[p].bfloat_ops},
                       {"float_ops_per_token", costs[p].float_ops}});
   }
   return phases;

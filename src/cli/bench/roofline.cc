@@ -48,7 +48,8 @@ std::string Row(const Measurement& m, const Roof& roof) {
       "| {:<8} | {:>6} | {:>7} | {:>8.1f} | {:>9.3f} | {:>8.3f} | {:>8.1f} | "
       "{:<8} | {:>8.1f} | {:>5.1f} % |\n",
       m.test.name(), m.depth, m.engine.num_threads, roof.cost.bytes / kMega,
-      roof.cost.byte_ops / kGiga, roof.cost.float_ops / kGiga,
+      roof.cost.byte_ops / kGiga,
+      (roof.cost.bfloat_ops + roof.cost.float_ops) / kGiga,
       roof.tokens_per_second(), roof.memory_bound() ? "memory" : "compute",
       speed, 100 * speed / roof.tokens_per_second());
 }
@@ -58,6 +59,7 @@ ordered_json ToJson(const MachinePeak& peak) {
           {"buffer_bytes", peak.buffer_bytes},
           {"read_bytes_per_second", peak.read_bytes_per_second},
           {"byte_ops_per_second", peak.byte_ops_per_second},
+          {"bfloat_ops_per_second", peak.bfloat_ops_per_second},
           {"float_ops_per_second", peak.float_ops_per_second}};
 }
 
@@ -70,6 +72,7 @@ ordered_json ToJson(const Measurement& m, const Roof& roof,
           {"chunk_tokens", m.engine.chunk_tokens},
           {"bytes_per_token", roof.cost.bytes},
           {"byte_ops_per_token", roof.cost.byte_ops},
+          {"bfloat_ops_per_token", roof.cost.bfloat_ops},
           {"float_ops_per_token", roof.cost.float_ops},
           {"limit_tokens_per_second", roof.tokens_per_second()},
           {"bound", roof.memory_bound() ? "memory" : "compute"},
@@ -89,6 +92,7 @@ Roof RoofOf(const Measurement& measurement, const runtime::LoadedModel& model,
   return {.cost = cost,
           .memory_seconds = cost.bytes / peak.read_bytes_per_second,
           .compute_seconds = cost.byte_ops / peak.byte_ops_per_second +
+                             cost.bfloat_ops / peak.bfloat_ops_per_second +
                              cost.float_ops / peak.float_ops_per_second};
 }
 
@@ -112,9 +116,10 @@ std::string RooflineText(const std::vector<MachinePeak>& peaks,
   for (const MachinePeak& peak : peaks) {
     text += fmt::format(
         "- {} threads: {:.1f} GB/s read, {:.0f} GOP/s on bytes, {:.0f} GFLOP/s "
-        "on floats\n",
+        "on BF16, {:.0f} GFLOP/s on floats\n",
         peak.num_threads, peak.read_bytes_per_second / kGiga,
-        peak.byte_ops_per_second / kGiga, peak.float_ops_per_second / kGiga);
+        peak.byte_ops_per_second / kGiga, peak.bfloat_ops_per_second / kGiga,
+        peak.float_ops_per_second / kGiga);
   }
   text +=
       "\n| test     |  depth | threads | MB/token | GOP/token | GFLOP/t. |    "

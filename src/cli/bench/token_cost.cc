@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/activations.h"
 #include "runtime/kv_cache.h"
-#include "tensor/panels.h"
 
 namespace muster::cli {
 namespace {
@@ -22,10 +22,12 @@ Cost ProductCost(const WeightView& w, double tokens) {
   if (w.empty()) return {};
   const double ops =
       2 * static_cast<double>(w.rows) * static_cast<double>(w.cols) * tokens;
-  const bool of_bytes = HasPanels(w.type);
-  return {.bytes = StreamBytes(w),
-          .byte_ops = of_bytes ? ops : 0,
-          .float_ops = of_bytes ? 0 : ops};
+  Cost cost = {.bytes = StreamBytes(w)};
+  const kernels::ActivationForms form = kernels::FormRead(w.type);
+  if (form.groups) cost.byte_ops = ops;
+  if (form.bfloats) cost.bfloat_ops = ops;
+  if (form.floats) cost.float_ops = ops;
+  return cost;
 }
 
 // Experts that a step of `tokens` wakes when they choose evenly.
@@ -95,12 +97,14 @@ PhaseCosts StepCost(const runtime::LoadedModel& model, kernels::KvType kv,
 Cost& Cost::operator+=(const Cost& other) {
   bytes += other.bytes;
   byte_ops += other.byte_ops;
+  bfloat_ops += other.bfloat_ops;
   float_ops += other.float_ops;
   return *this;
 }
 
 Cost operator*(double times, Cost cost) {
-  return {times * cost.bytes, times * cost.byte_ops, times * cost.float_ops};
+  return {times * cost.bytes, times * cost.byte_ops, times * cost.bfloat_ops,
+          times * cost.float_ops};
 }
 
 Cost Sum(const PhaseCosts& costs) {

@@ -11,10 +11,12 @@
 namespace muster::cli {
 
 // Each multiplication and each addition is one operation. Products with
-// quantised weights multiply bytes, all others floats.
+// quantised weights multiply bytes, those with BF16 weights BF16, all others
+// floats.
 struct Cost {
   double bytes = 0;
   double byte_ops = 0;
+  double bfloat_ops = 0;
   double float_ops = 0;
 
   Cost& operator+=(const Cost& other);
