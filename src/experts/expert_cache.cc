@@ -134,7 +134,7 @@ void ExpertCache::PopulateAhead() {
   for (const SizeClass& c : classes_) {
     rooms.push_back({.arena = c.arena.get(), .num_slots = c.num_slots});
   }
-  populator_ = std::make_unique<SlotPopulator>(std::move(rooms));
+  populator_ = std::make_unique<SlotPopulator>(rooms);
 }
 
 ExpertCache::ExpertCache(const ExpertTable& table, const PoolOptions& pool)

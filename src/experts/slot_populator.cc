@@ -18,7 +18,7 @@ void TakeLowPriority() {
 
 }  // namespace
 
-SlotPopulator::SlotPopulator(std::vector<Room> rooms) {
+SlotPopulator::SlotPopulator(const std::vector<Room>& rooms) {
   for (const Room& room : rooms) rooms_.push_back({.room = room});
   thread_ = std::thread([this] { Work(); });
 }

@@ -27,7 +27,7 @@ class SlotPopulator {
 
   // Begins at once with the first slots of each arena. On a system that cannot
   // do it (Linux before 5.14), slots are left as they are.
-  explicit SlotPopulator(std::vector<Room> rooms);
+  explicit SlotPopulator(const std::vector<Room>& rooms);
   ~SlotPopulator();
   SlotPopulator(const SlotPopulator&) = delete;
   SlotPopulator& operator=(const SlotPopulator&) = delete;
