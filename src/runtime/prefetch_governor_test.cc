@@ -95,6 +95,7 @@ TEST(PrefetchGovernorTest, LaterTrialsLookAgainTheLaterTheMoreOftenItHolds) {
     stay = std::min(2 * stay, Governor::kLongestStay);
   }
   RunSteps(governor, Governor::kTrialSteps, {1, 2, 2});  // things have changed
+  EXPECT_EQ(governor.layers_ahead(), 0u);
   RunSteps(governor, Governor::kFirstStay, {1, 2, 2});
   governor.EndStep(1, 1);
   RunSteps(governor, Governor::kWindowSteps - 1, {1, 2, 2});
