@@ -21,12 +21,12 @@ class TiersTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.uses = self.folder / "muster/expert-uses"
 
-    def run_model(self, *args, ram=RAM):
-        return muster("run", DEMO, "-p", "It was a dark night", "-n", "12", "--greedy", "--json", "--ctx", "256",
+    def run_model(self, *args, ram=RAM, tokens=12, context=256):
+        return muster("run", DEMO, "-p", "It was a dark night", "-n", str(tokens), "--greedy", "--json", "--ctx", str(context),
                       "--chunk", "16", "--ram", ram, *args, env={"XDG_CACHE_HOME": str(self.folder)})
 
-    def report(self, *args, ram=RAM):
-        done = self.run_model(*args, ram=ram)
+    def report(self, *args, **sizes):
+        done = self.run_model(*args, **sizes)
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
         self.assertIsNotNone(report["tiers"], "the model fits: take less memory")
@@ -39,6 +39,24 @@ class TiersTest(unittest.TestCase):
         answer = ruled["tiers"]["answer"]
         self.assertGreater(answer["idle_evictions"] + answer["transient_evictions"], 0)
         self.assertEqual(plain["tiers"]["answer"]["transient_evictions"], 0)
+
+    def test_reading_ahead_changes_no_token_and_is_counted(self):
+        answers = {ahead: self.report("--prefetch", ahead) for ahead in ["off", "auto", "1", "3"]}
+        for ahead, report in answers.items():
+            self.assertEqual(report["tokens"], answers["off"]["tokens"])
+            answer = report["tiers"]["answer"]
+            # By itself it begins with none.
+            self.assertEqual(report["tiers"]["prefetch"]["layers_ahead"], int(ahead) if ahead.isdigit() else 0)
+            self.assertEqual(answer["called_experts"] > 0, ahead.isdigit())
+            self.assertLessEqual(answer["foreseen_experts"], answer["called_experts"])
+            self.assertEqual(answer["guessed_bytes"] > 0, ahead.isdigit())
+            self.assertLessEqual(answer["wasted_guess_bytes"], answer["guessed_bytes"])
+
+    def test_what_reading_ahead_is_worth_is_found_out_by_itself(self):
+        report = self.report("--ignore-eos", tokens=340, context=512)
+        prefetch = report["tiers"]["prefetch"]
+        self.assertEqual(len(prefetch["trial_step_seconds"]), 3)
+        self.assertGreater(min(prefetch["trial_step_seconds"]), 0)
 
     def test_a_small_model_that_fits_is_loaded_first(self):
         for args in [(), ("--preload",)]:
@@ -54,7 +72,7 @@ class TiersTest(unittest.TestCase):
                              (("--pin-experts", "0:1", "--never-keep", "0:*"), "pinned and never kept"),
                              (("--pin-experts", "0:*,1:*,2:*,3:*,4:*,5:*"), "beside the pinned ones'"),
                              (("--unload-idle", "soon"), "--unload-idle"), (("--unload-idle", "-1"), "--unload-idle"),
-                             (("--load-after", "0"), "--load-after"), (("--prewarm", "/no/trace"), "/no/trace")]:
+                             (("--load-after", "0"), "--load-after"), (("--prewarm", "/no/trace"), "/no/trace"), (("--prefetch", "4"), "--prefetch")]:
             done = self.run_model(*args)
             self.assertNotEqual(done.returncode, 0, args)
             self.assertIn(reason, done.stderr, args)

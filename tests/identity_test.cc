@@ -64,6 +64,17 @@ std::optional<size_t> FirstDifference(const Logits& a, const Logits& b) {
   return i;
 }
 
+// Whether some layer with a router has another so few layers behind it.
+bool HasRoutersWithin(const model::ModelConfig& config, size_t layers_ahead) {
+  for (size_t l = 0; l < config.layers.size(); ++l) {
+    for (size_t next = l + 1;
+         next < std::min(l + 1 + layers_ahead, config.layers.size()); ++next) {
+      if (config.layers[l].is_moe && config.layers[next].is_moe) return true;
+    }
+  }
+  return false;
+}
+
 class IdentityTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -104,9 +115,10 @@ class IdentityTest : public ::testing::TestWithParam<std::string> {
     return RunAlone(*model_, prompt, num_threads, chunk);
   }
   Logits RunAlone(const LoadedModel& model, const Prompt& prompt,
-                  size_t num_threads, size_t chunk) {
+                  size_t num_threads, size_t chunk,
+                  std::optional<uint32_t> layers_ahead = {}) {
     ThreadPool pool(num_threads);
-    Forward forward(model, pool, prompt.size());
+    Forward forward(model, pool, prompt.size(), {}, layers_ahead);
     KvCache kv(model.config, prompt.size(), KvType::kF16);
     Logits logits(prompt.size() * vocab_size());
     for (size_t begin = 0; begin < prompt.size(); begin += chunk) {
@@ -294,6 +306,29 @@ TEST_P(IdentityTest, RulesOfTheHotTierChangeNoBit) {
     EXPECT_EQ(tiered->tiers->cache().state(0),
               experts::ExpertCache::State::kResident);
     EXPECT_EQ(tiered->tiers->counters().idle_evictions > 0, idle_seconds > 0);
+  }
+}
+
+TEST_P(IdentityTest, ExpertsThatAreReadAheadGiveTheSameBits) {
+  const auto all = Load({.cache_bytes = uint64_t{1} << 40});
+  ASSERT_NE(all, nullptr);
+  if (all->tiers == nullptr) GTEST_SKIP() << "a dense model has no experts";
+  const experts::ExpertTable& table = all->tiers->table();
+  const uint64_t floor = experts::ExpertCache::FloorBytes(table);
+  const Prompt prompt = MakePrompt(kLongPrompt, 11);
+  const Logits expected = RunAlone(prompt, 2, 64);
+  for (const uint64_t cache_bytes : {floor, table.total_bytes() / 2}) {
+    for (const uint32_t layers_ahead : {0, 1, 3}) {
+      const auto tiered = Load({.cache_bytes = cache_bytes});
+      ASSERT_NE(tiered, nullptr);
+      ExpectSame(
+          RunAlone(*tiered, prompt, 2, 1, layers_ahead), expected,
+          fmt::format("cache {}, {} layers ahead", cache_bytes, layers_ahead));
+      const telemetry::TierCounters counters = tiered->tiers->counters();
+      EXPECT_EQ(counters.called_experts > 0,
+                HasRoutersWithin(tiered->config, layers_ahead));
+      EXPECT_LE(counters.foreseen_experts, counters.called_experts);
+    }
   }
 }
 

@@ -40,6 +40,12 @@ void AddModelFlags(CLI::App& command, EngineFlags& flags) {
       "MARGIN[,MAX_RANK]: not exact; an expert that would have to be read may "
       "give way to one in memory with at least 1 - MARGIN of its score, among "
       "a token's MAX_RANK best (default: twice as many as it takes)");
+  command
+      .add_option("--prefetch", flags.prefetch,
+                  "How many layers ahead a token's experts are guessed and "
+                  "read: auto measures what pays; off, 1, 2, 3")
+      ->check(CLI::IsMember({"auto", "off", "1", "2", "3"}))
+      ->capture_default_str();
   command.add_flag("--no-tuning", flags.no_tuning,
                    "Leave aside what `muster bench --tune` found");
   command.add_flag("-q,--quiet", flags.quiet, "Print nothing but the result");
@@ -110,6 +116,12 @@ Tuning TunedDefaults(const EngineFlags& flags) {
 
 namespace {
 
+// What --prefetch says. REQUIRES: one of its values.
+std::optional<uint32_t> LayersAhead(const std::string& prefetch) {
+  if (prefetch == "auto") return std::nullopt;
+  return prefetch == "off" ? 0 : static_cast<uint32_t>(prefetch[0] - '0');
+}
+
 // What takes a fraction of a second is loaded first. Routing that asks what is
 // in memory is to see all of it.
 std::optional<uint64_t> LoadBehindBytes(const EngineFlags& flags) {
@@ -158,7 +170,8 @@ Status LoadEngine(const EngineFlags& flags, OpenedModel& opened) {
         .logit_rows = flags.logit_rows,
         .tiers = {.ram_bytes = ram_bytes,
                   .policy = flags.eviction,
-                  .load_behind_bytes = LoadBehindBytes(flags)},
+                  .load_behind_bytes = LoadBehindBytes(flags),
+                  .layers_ahead = LayersAhead(flags.prefetch)},
         .cache_aware = cache_aware};
     RETURN_IF_ERROR(ApplyPoolFlags(flags.pool, options.tiers));
     ASSIGN_OR_RETURN(opened.engine,

@@ -28,6 +28,7 @@ struct EngineFlags {
   PoolFlags pool;
   std::string prewarm;  // see prewarm_flag.h; for commands that have the flag
   std::string cache_aware;  // empty: exact routing
+  std::string prefetch = "auto";
   RemoteFlags remote;
   std::string isa;  // empty: the best
   bool quiet = false;

@@ -1,8 +1,11 @@
 #include "cli/tier_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "base/units.h"
 #include "cli/residency_report.h"
@@ -48,6 +51,16 @@ std::string ReplacedText(const TierCounters& c) {
       100 * c.replaced_share(), FormatCount(c.aware_choices));
 }
 
+// Of guesses; nothing where none were made.
+std::string GuessText(const TierCounters& c) {
+  if (c.called_experts == 0) return "";
+  return fmt::format(
+      "           foreseen: {:.0f} % of experts called; {} read ahead, {} of "
+      "them used\n",
+      100 * c.foreseen_share(), FormatCount(c.guessed_experts),
+      FormatCount(c.good_guesses));
+}
+
 std::string PhaseText(const char* name, const Spent& spent) {
   const TierCounters& c = spent.counters;
   if (spent.num_tokens == 0) return "";
@@ -59,7 +72,7 @@ std::string PhaseText(const char* name, const Spent& spent) {
       FormatBytes(c.fetched_bytes / spent.num_tokens),
       100 * c.stall_seconds / spent.seconds,
       100 * c.unpack_seconds / spent.seconds);
-  return text + ReplacedText(c);
+  return text + GuessText(c) + ReplacedText(c);
 }
 
 // Of a remote model; the start-up is what came before the prompt.
@@ -71,6 +84,35 @@ std::string RemoteText(const TierCounters& start, const TierCounters& now) {
       "fetched, {} were staged already\n",
       FormatBytes(now.remote_bytes), FormatBytes(start.remote_bytes),
       FormatCount(now.remote_experts), FormatCount(now.staged_experts));
+}
+
+// What reading ahead for single tokens was found to be worth; nothing until
+// it has been tried out.
+std::string PrefetchText(const runtime::PrefetchGovernor& prefetch) {
+  const auto& trial = prefetch.last_trial();
+  if (!trial) return "";
+  std::vector<std::string> times;
+  for (size_t ahead = 0; ahead < trial->step_seconds.size(); ++ahead) {
+    times.push_back(fmt::format("{}: {:.1f}",
+                                ahead == 0 ? "none" : fmt::format("{}", ahead),
+                                1e3 * trial->step_seconds[ahead]));
+  }
+  return fmt::format(
+      "  prefetch {}; ms a token by layers ahead: {}\n",
+      trial->chosen == 0
+          ? "off, it would lose time"
+          : fmt::format("{} ahead, {:.1f} ms a token gained", trial->chosen,
+                        1e3 * trial->gained_seconds()),
+      fmt::join(times, ", "));
+}
+
+ordered_json PrefetchJson(const runtime::PrefetchGovernor& prefetch) {
+  ordered_json json = {{"layers_ahead", prefetch.layers_ahead()}};
+  const auto& trial = prefetch.last_trial();
+  if (!trial) return json;
+  json["trial_step_seconds"] = trial->step_seconds;
+  json["gained_seconds_per_step"] = trial->gained_seconds();
+  return json;
 }
 
 ordered_json PhaseJson(const Spent& spent) {
@@ -85,6 +127,12 @@ ordered_json PhaseJson(const Spent& spent) {
            spent.num_tokens == 0 ? 0.0
                                  : static_cast<double>(c.fetched_bytes) /
                                        static_cast<double>(spent.num_tokens)},
+          {"called_experts", c.called_experts},
+          {"foreseen_experts", c.foreseen_experts},
+          {"guessed_experts", c.guessed_experts},
+          {"good_guesses", c.good_guesses},
+          {"guessed_bytes", c.guessed_bytes},
+          {"wasted_guess_bytes", c.guessed_bytes - c.good_guess_bytes},
           {"aware_choices", c.aware_choices},
           {"replaced_choices", c.replaced_choices},
           {"evictions", c.evictions},
@@ -114,6 +162,7 @@ std::string TierText(const runtime::Engine& engine, const RunSpeeds& speeds) {
                      tiers->fetcher().Name()) +
          PhaseText("prompt", OfPrompt(speeds)) +
          PhaseText("answer", OfAnswer(engine, speeds)) +
+         PrefetchText(engine.prefetch()) +
          RemoteText(speeds.tiers_before, engine.tier_counters()) +
          ResidencyText(*tiers);
 }
@@ -129,6 +178,7 @@ ordered_json TierJson(const runtime::Engine& engine, const RunSpeeds& speeds) {
           {"warm", tiers->fetcher().Name()},
           {"remote_bytes", engine.tier_counters().remote_bytes},
           {"residency", ResidencyJson(*tiers)},
+          {"prefetch", PrefetchJson(engine.prefetch())},
           {"prompt", PhaseJson(OfPrompt(speeds))},
           {"answer", PhaseJson(OfAnswer(engine, speeds))}};
 }

@@ -187,10 +187,11 @@ void ExpertCache::Unpin(uint32_t expert) {
   --pins_[expert];
 }
 
-bool ExpertCache::Reserve(uint32_t expert) {
+bool ExpertCache::Reserve(uint32_t expert, uint64_t spare_turns) {
   CHECK(entries_[expert].state == State::kAbsent);
   SizeClass& size_class = ClassOf(expert);
-  if (size_class.free_slots.empty() && !MakeRoom(ClassIndexOf(expert))) {
+  if (size_class.free_slots.empty() &&
+      !MakeRoom(ClassIndexOf(expert), spare_turns)) {
     return false;
   }
   entries_[expert] = {State::kLoading, size_class.free_slots.back()};
@@ -203,14 +204,14 @@ bool ExpertCache::Reserve(uint32_t expert) {
 }
 
 // Transients first; then whom the policy names.
-bool ExpertCache::MakeRoom(uint32_t size_class) {
+bool ExpertCache::MakeRoom(uint32_t size_class, uint64_t spare_turns) {
   uint32_t victim = rules_.Transient(size_class, pins_);
-  if (victim != kNoExpert) {
-    ++num_transient_evictions_;
-  } else {
-    victim = classes_[size_class].policy->Victim(pins_);
+  const bool is_transient = victim != kNoExpert;
+  if (!is_transient) victim = classes_[size_class].policy->Victim(pins_);
+  if (victim == kNoExpert || residency_.IdleTurns(victim) < spare_turns) {
+    return false;
   }
-  if (victim == kNoExpert) return false;
+  if (is_transient) ++num_transient_evictions_;
   Evict(victim);
   return true;
 }

@@ -64,8 +64,9 @@ class ExpertCache {
 
   // Room for an expert, giving up others if it must; the expert is loading
   // then, and pinned. False when all room is pinned: nothing has changed.
+  // Nor does an expert go for it that was loaded or used within `spare_turns`.
   // REQUIRES: absent.
-  bool Reserve(uint32_t expert);
+  bool Reserve(uint32_t expert, uint64_t spare_turns = 0);
   // Its bytes are in place and verified, for so many tokens; 0: nobody wants it
   // yet. It stays pinned. REQUIRES: loading.
   void Publish(uint32_t expert, uint32_t num_tokens);
@@ -130,7 +131,7 @@ class ExpertCache {
   }
   SizeClass& ClassOf(uint32_t expert) { return classes_[ClassIndexOf(expert)]; }
   void PopulateAhead();
-  bool MakeRoom(uint32_t size_class);
+  bool MakeRoom(uint32_t size_class, uint64_t spare_turns);
   void Evict(uint32_t expert);
   void EvictSlotsFrom(SizeClass& size_class, size_t first_slot);
 

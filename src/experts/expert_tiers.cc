@@ -35,6 +35,7 @@ ExpertTiers::ExpertTiers(ExpertTable table,
       weights_(table_.num_experts()),
       num_tries_(table_.num_experts()),
       is_guess_(table_.num_experts()),
+      is_held_(table_.num_experts()),
       position_of_(table_.num_experts(), kUnwanted) {}
 
 ExpertTiers::~ExpertTiers() {
@@ -49,7 +50,6 @@ void ExpertTiers::Begin(uint32_t layer, std::span<const uint32_t> ids,
   ids_.assign(ids.begin(), ids.end());
   num_tokens_.assign(num_tokens.begin(), num_tokens.end());
   guesses_.clear();
-  guessed_bytes_ = 0;
   cache_->BeginLayer(layer);
   counters_.queries += ids.size();
   for (uint32_t position = 0; position < ids.size(); ++position) {
@@ -69,6 +69,7 @@ void ExpertTiers::Begin(uint32_t layer, std::span<const uint32_t> ids,
       num_tries_[expert] = 1;  // what failed before was another step's trouble
     }
   }
+  ReleaseGuesses(false);
   cache_->EvictIdle();  // but what this turn has just pinned
   // The first is taken from the back.
   std::reverse(missing_.begin(), missing_.end());
@@ -93,9 +94,14 @@ void ExpertTiers::ReleaseHandedOut() {
   handed_out_.clear();
 }
 
+// What a turn asks for goes before what is kept for a later one.
 void ExpertTiers::StartReads() {
-  while (!missing_.empty() && fetcher_->CanStart() &&
-         cache_->Reserve(missing_.back())) {
+  while (!missing_.empty() && fetcher_->CanStart()) {
+    if (!cache_->Reserve(missing_.back())) {
+      if (held_.empty()) break;
+      ReleaseGuesses(true);
+      continue;
+    }
     Start(missing_.back());
     missing_.pop_back();
   }
@@ -108,28 +114,57 @@ void ExpertTiers::Start(uint32_t expert) {
   fetcher_->Start(expert, cache_->slot(expert));
 }
 
-void ExpertTiers::Guess(uint32_t layer, std::span<const uint32_t> ids) {
+void ExpertTiers::Guess(std::span<const routing::ExpertId> experts,
+                        const GuessLimits& limits) {
+  guess_limits_ = limits;
   guesses_.clear();
-  for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
-    guesses_.push_back(table_.Number({layer, *id}));
+  for (auto id = experts.rbegin(); id != experts.rend(); ++id) {
+    guesses_.push_back(table_.Number(*id));
+    CHECK(IsAhead(guesses_.back()));
   }
+  if (missing_.empty()) StartGuesses();
 }
 
 void ExpertTiers::StartGuesses() {
   const uint64_t most_bytes = cache_->capacity_bytes() / 4;
-  while (!guesses_.empty() && fetcher_->CanStart()) {
+  while (!guesses_.empty() && fetcher_->CanStart() &&
+         fetcher_->num_in_flight() < guess_limits_.most_in_flight) {
     const uint32_t expert = guesses_.back();
     if (cache_->state(expert) == ExpertCache::State::kAbsent) {
       const uint64_t size_bytes = table_.SizeBytes(expert);
-      if (guessed_bytes_ + size_bytes > most_bytes) return;
-      if (!cache_->Reserve(expert)) return;
-      guessed_bytes_ += size_bytes;
+      if (held_bytes_ + size_bytes > most_bytes) return;
+      if (!cache_->Reserve(expert, guess_limits_.spare_turns)) return;
+      held_bytes_ += size_bytes;
+      held_.push_back(expert);
+      is_held_[expert] = 1;
       is_guess_[expert] = 1;
       ++counters_.guessed_experts;
+      counters_.guessed_bytes += size_bytes;
       Start(expert);
     }
     guesses_.pop_back();
   }
+}
+
+// Whether the expert's layer comes soon behind that of the turn.
+bool ExpertTiers::IsAhead(uint32_t expert) const {
+  const uint32_t layer = table_.IdOf(expert).layer;
+  return layer > layer_ && layer - layer_ <= kMostLayersAhead;
+}
+
+// Those whose turn has come or will not come: they may be evicted.
+void ExpertTiers::ReleaseGuesses(bool ahead_too) {
+  std::erase_if(held_, [&](uint32_t expert) {
+    if (is_held_[expert] != 0) {
+      if (!ahead_too && IsAhead(expert)) return false;
+      is_held_[expert] = 0;
+      if (cache_->state(expert) == ExpertCache::State::kResident) {
+        cache_->Unpin(expert);
+      }
+    }
+    held_bytes_ -= table_.SizeBytes(expert);
+    return true;
+  });
 }
 
 void ExpertTiers::StartFilling() {
@@ -152,6 +187,7 @@ void ExpertTiers::TakeGuess(uint32_t expert) {
   is_guess_[expert] = 0;
   if (cache_->state(expert) != ExpertCache::State::kAbsent) {
     ++counters_.good_guesses;
+    counters_.good_guess_bytes += table_.SizeBytes(expert);
   }
 }
 
@@ -246,9 +282,10 @@ Status ExpertTiers::TakeIn(const Fetched& fetched) {
                       .down = layout.down.ViewIn(slot)};
   ++counters_.fetched_experts;
   if (position == kUnwanted) {
-    cache_->Unpin(expert);
+    if (is_held_[expert] == 0) cache_->Unpin(expert);
     return {};
   }
+  CHECK_EQ(is_held_[expert], 0);  // its turn has come
   handed_out_.push_back(position);
   position_of_[expert] = kUnwanted;
   --num_awaited_;
@@ -261,6 +298,7 @@ Status ExpertTiers::HandleFailure(const Fetched& fetched) {
   if (fetched.status.code() == Code::kCorrupt) ++counters_.checksum_failures;
   const bool wanted = position_of_[expert] != kUnwanted;
   is_guess_[expert] = 0;
+  is_held_[expert] = 0;  // Abandon or its turn takes the pin
   if (wanted && num_tries_[expert] < kMaxTries) {
     ++num_tries_[expert];
     fetcher_->Start(expert, cache_->slot(expert));
@@ -278,6 +316,7 @@ Status ExpertTiers::HandleFailure(const Fetched& fetched) {
 
 Status ExpertTiers::SetBudget(uint64_t budget_bytes, ThreadPool& pool) {
   End();
+  ReleaseGuesses(true);
   while (fetcher_->num_in_flight() > 0) {
     fetched_.clear();
     fetcher_->Wait(fetcher_->num_in_flight(), pool, &fetched_);

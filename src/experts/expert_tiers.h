@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -19,6 +20,14 @@
 #include "telemetry/tier_counters.h"
 
 namespace muster::experts {
+
+// How far a guess may go.
+struct GuessLimits {
+  // It waits while so many reads are under way.
+  size_t most_in_flight = std::numeric_limits<size_t>::max();
+  // It evicts no expert that was loaded or used within so many turns.
+  uint64_t spare_turns = 0;
+};
 
 // Where it says so it blocks on reads. One thread at a time: whoever shares a
 // model shares its tiers, and takes turns with them step by step.
@@ -60,10 +69,21 @@ class ExpertTiers {
   // tier, naming it; the turn is over then.
   Result<std::span<const uint32_t>> Next(ThreadPool& pool);
 
-  // A later turn may need these experts of another layer, most likely first:
-  // they are read behind what the turns ask for, into at most a quarter of the
-  // cache, until the next Begin. What was guessed before is forgotten.
-  void Guess(uint32_t layer, std::span<const uint32_t> ids);
+  // The next turns may need these experts of up to kMostLayersAhead layers
+  // behind this one, most likely first: they are read behind what the turns
+  // ask for, into at most a quarter of the cache, and stay until their layer's
+  // turn. What of them has not begun by the next Begin is forgotten.
+  // REQUIRES: a turn.
+  void Guess(std::span<const routing::ExpertId> experts,
+             const GuessLimits& limits);
+  static constexpr uint32_t kMostLayersAhead = 3;
+
+  // For the counters: a layer called so many experts, and so many of them had
+  // been foreseen, whether they had to be read or not.
+  void CountForeseen(uint64_t num_called, uint64_t num_foreseen) {
+    counters_.called_experts += num_called;
+    counters_.foreseen_experts += num_foreseen;
+  }
 
   // Takes in what has come and starts what can be started, without waiting: for
   // a step that computes something else meanwhile. Failures show in Next.
@@ -120,6 +140,8 @@ class ExpertTiers {
   void StartGuesses();
   void StartFilling();
   void TakeGuess(uint32_t expert);
+  bool IsAhead(uint32_t expert) const;
+  void ReleaseGuesses(bool ahead_too);
   void Start(uint32_t expert);
   Status TakeIn(const Fetched& fetched);
   Status HandleFailure(const Fetched& fetched);
@@ -131,6 +153,7 @@ class ExpertTiers {
   std::vector<uint32_t> pinned_;               // for good
   std::vector<uint8_t> num_tries_;             // [experts], of loading ones
   std::vector<uint8_t> is_guess_;  // [experts], read on a guess, not used yet
+  std::vector<uint8_t> is_held_;   // [experts], for the turn it is guessed for
 
   uint32_t next_to_fill_ = UINT32_MAX;  // experts from there on
 
@@ -143,8 +166,10 @@ class ExpertTiers {
   std::vector<uint32_t> missing_;      // experts whose read has not begun
   std::vector<uint32_t> position_of_;  // [experts], kUnwanted: not waited for
   std::vector<uint32_t> guesses_;      // experts, the likeliest last
-  uint64_t guessed_bytes_ = 0;         // started since the last Begin
-  size_t num_awaited_ = 0;             // that are not kUnwanted
+  GuessLimits guess_limits_;
+  std::vector<uint32_t> held_;  // experts, of is_held_
+  uint64_t held_bytes_ = 0;
+  size_t num_awaited_ = 0;  // that are not kUnwanted
   std::vector<Fetched> fetched_;
   telemetry::TierCounters counters_;
 };

@@ -27,6 +27,7 @@ class FakeFetcher final : public ExpertFetcher {
   struct Script {
     size_t max_in_flight = 4;
     bool last_first = false;
+    bool lands_unasked = false;  // one at each Wait, though it asks for none
     std::map<uint32_t, int> failures;  // expert -> how many times it fails
     size_t num_starts = 0;
   };
@@ -43,7 +44,8 @@ class FakeFetcher final : public ExpertFetcher {
     flights_.push_back({expert, slot});
   }
   void Wait(size_t min_done, ThreadPool&, std::vector<Fetched>* done) override {
-    for (size_t i = 0; i < min_done; ++i) {
+    const size_t num_done = script_->lands_unasked ? 1 : min_done;
+    for (size_t i = 0; i < num_done; ++i) {
       if (script_->last_first)
         std::rotate(flights_.rbegin(), flights_.rbegin() + 1, flights_.rend());
       const auto [expert, slot] = flights_.front();
@@ -67,6 +69,13 @@ ExpertTable TwoLayers() {
   ExpertLayout layout{.size_bytes = kBytes};
   return ExpertTable({{.num_experts = 6, .top_k = 2, .layout = layout},
                       {.num_experts = 6, .top_k = 2, .layout = layout}});
+}
+
+std::vector<routing::ExpertId> InLayer(uint32_t layer,
+                                       const std::vector<uint32_t>& ids) {
+  std::vector<routing::ExpertId> experts;
+  for (const uint32_t id : ids) experts.push_back({layer, id});
+  return experts;
 }
 
 class ExpertTiersTest : public testing::Test {
@@ -99,6 +108,15 @@ class ExpertTiersTest : public testing::Test {
     EXPECT_EQ(seen.size(), ids.size());
     EXPECT_EQ(std::unique(seen.begin(), seen.end()), seen.end());
     return {};
+  }
+
+  // Hands out all of the turn, and lets what is under way land.
+  void Settle() {
+    while (!tiers_->Next(pool_)->empty()) {
+    }
+    script_.lands_unasked = true;
+    while (tiers_->fetcher().num_in_flight() > 0) tiers_->Pump(pool_);
+    script_.lands_unasked = false;
   }
 
   FakeFetcher::Script script_;
@@ -217,7 +235,7 @@ TEST_F(ExpertTiersTest, GuessesAreReadBehindWhatIsNeeded) {
   script_.max_in_flight = 2;
   Open(12);
   Begin(0, std::vector<uint32_t>{0, 1, 2});
-  tiers_->Guess(1, std::vector<uint32_t>{5, 4, 3, 2});
+  tiers_->Guess(InLayer(1, {5, 4, 3, 2}), {});
   size_t given = 0;
   while (given < 3) given += tiers_->Next(pool_)->size();
   // Two places were left, one after the other.
@@ -233,18 +251,87 @@ TEST_F(ExpertTiersTest, GuessesTakeAtMostAQuarterOfTheCache) {
   script_.max_in_flight = 12;
   Open(8);
   Begin(0, std::vector<uint32_t>{0});
-  tiers_->Guess(1, std::vector<uint32_t>{0, 1, 2, 3, 4, 5});
+  tiers_->Guess(InLayer(1, {0, 1, 2, 3, 4, 5}), {});
   while (!tiers_->Next(pool_)->empty()) {
   }
   tiers_->Pump(pool_);
   EXPECT_EQ(tiers_->counters().guessed_experts, 2u);
 }
 
+TEST_F(ExpertTiersTest, AGuessStaysUntilItsTurnThoughNobodyHasUsedItYet) {
+  script_.max_in_flight = 1;  // so that the first is there before the second
+  Open(8);
+  ASSERT_TRUE(Turn(0, {0, 1, 2, 3, 4, 5}).ok());
+  ASSERT_TRUE(Turn(1, {0, 1}).ok());
+  Begin(0, std::vector<uint32_t>{0});
+  tiers_->Guess(InLayer(1, {3, 4}), {});
+  Settle();
+  Begin(1, std::vector<uint32_t>{3, 4});
+  EXPECT_TRUE(tiers_->AllInMemory());
+  EXPECT_EQ(tiers_->counters().good_guesses, 2u);
+  EXPECT_EQ(tiers_->counters().good_guess_bytes, 2 * kBytes);
+}
+
+TEST_F(ExpertTiersTest, AGuessWhoseTurnHasPassedIsTheFirstToGo) {
+  Open(8);
+  ASSERT_TRUE(Turn(1, {0, 1, 2, 3}).ok());
+  ASSERT_TRUE(Turn(0, {0, 1, 2}).ok());
+  tiers_->Guess(InLayer(1, {5}), {});
+  Settle();
+  ASSERT_TRUE(Turn(1, {0}).ok());  // it was wrong
+  ASSERT_TRUE(Turn(0, {3}).ok());
+  EXPECT_EQ(tiers_->cache().state(tiers_->table().Number({1, 5})),
+            ExpertCache::State::kAbsent);
+  EXPECT_EQ(tiers_->counters().good_guesses, 0u);
+  EXPECT_EQ(tiers_->counters().guessed_bytes, kBytes);
+}
+
+TEST_F(ExpertTiersTest, WhatATurnNeedsTakesTheRoomOfGuesses) {
+  Open(4);
+  Begin(0, std::vector<uint32_t>{0});
+  tiers_->Guess(InLayer(1, {0}), {});
+  Settle();
+  ASSERT_EQ(tiers_->cache().state(6), ExpertCache::State::kResident);
+  Begin(0, std::vector<uint32_t>{2, 3, 4, 5});
+  EXPECT_EQ(tiers_->cache().state(6), ExpertCache::State::kAbsent);
+  EXPECT_EQ(script_.num_starts, 6u);  // all four at once
+  ASSERT_TRUE(Turn(0, {2, 3, 4, 5}).ok());
+}
+
+TEST_F(ExpertTiersTest, AGuessUnderWayCanBeWhatTheTurnWaitsFor) {
+  Open(8);
+  script_.failures[6] = 1;
+  Begin(0, std::vector<uint32_t>{0});
+  tiers_->Guess(InLayer(1, {0, 1}), {});
+  ASSERT_TRUE(Turn(1, {0, 1, 2}).ok());
+  EXPECT_EQ(tiers_->counters().joined, 2u);
+  EXPECT_EQ(tiers_->counters().failed_reads, 1u);
+  ASSERT_TRUE(tiers_->SetBudget(2 * kBytes, pool_).ok());
+}
+
+TEST_F(ExpertTiersTest, GuessesWaitWhileTheDiskIsBusy) {
+  script_.max_in_flight = 8;
+  Open(12);
+  Begin(0, std::vector<uint32_t>{0, 1, 2});
+  tiers_->Guess(InLayer(1, {0, 1, 2}), {.most_in_flight = 4});
+  EXPECT_EQ(tiers_->counters().guessed_experts, 1u);
+}
+
+TEST_F(ExpertTiersTest, GuessesEvictNothingThatWasJustUsed) {
+  Open(8);
+  ASSERT_TRUE(Turn(1, {0, 1}).ok());
+  ASSERT_TRUE(Turn(0, {0, 1, 2, 3, 4, 5}).ok());
+  tiers_->Guess(InLayer(1, {2}), {.spare_turns = 2});
+  EXPECT_EQ(tiers_->counters().guessed_experts, 0u);
+  tiers_->Guess(InLayer(1, {2}), {.spare_turns = 1});
+  EXPECT_EQ(tiers_->counters().guessed_experts, 1u);
+}
+
 TEST_F(ExpertTiersTest, AGuessThatFailsHarmsNobody) {
   Open(8);
   script_.failures[tiers_->table().Number({1, 0})] = 1;
   Begin(0, std::vector<uint32_t>{0});
-  tiers_->Guess(1, std::vector<uint32_t>{0});
+  tiers_->Guess(InLayer(1, {0}), {});
   while (!tiers_->Next(pool_)->empty()) {
   }
   ASSERT_TRUE(Turn(0, {1, 2}).ok());

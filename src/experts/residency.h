@@ -28,7 +28,12 @@ class Residency {
   }
   void Evict(uint32_t expert) {
     histograms_.lifetime.Add(turn_ - loaded_[expert]);
-    histograms_.idle.Add(turn_ - std::max(loaded_[expert], last_use_[expert]));
+    histograms_.idle.Add(IdleTurns(expert));
+  }
+
+  // Turns since it was loaded or used. REQUIRES: it is resident.
+  uint64_t IdleTurns(uint32_t expert) const {
+    return turn_ - std::max(loaded_[expert], last_use_[expert]);
   }
 
   const telemetry::ResidencyHistograms& histograms() const {

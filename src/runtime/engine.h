@@ -75,6 +75,8 @@ class Engine {
                                     : model_->tiers->counters();
   }
 
+  const PrefetchGovernor& prefetch() const { return forward_.prefetch(); }
+
   // Where set, the routing of the last step's layers is kept there.
   void KeepRoutings(std::vector<routing::Routing>* routings) {
     routings_ = routings;

@@ -28,6 +28,10 @@ struct TierOptions {
   // not wait for them. Those that it calls are read then, and the others while
   // steps go on. None: all are loaded first.
   std::optional<uint64_t> load_behind_bytes;
+  // Single tokens' experts are guessed and read so many layers ahead, at most
+  // experts::ExpertTiers::kMostLayersAhead; 0: never. None: as measurements
+  // say while it runs (PrefetchGovernor).
+  std::optional<uint32_t> layers_ahead;
   size_t reads_in_flight = 0;  // experts being read at a time; 0: as it pays
   std::optional<bool> direct_reads;  // past the page cache; none: as probed
   bool io_uring = true;              // else a pool of reading threads

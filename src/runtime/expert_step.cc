@@ -17,8 +17,16 @@ using model::LayerWeights;
 
 namespace {
 
-// A prompt's step, not a token's: there, guesses lose more than they win.
-constexpr size_t kFewestRowsToGuess = 16;
+// Steps of fewer rows guess as far ahead as pays (PrefetchGovernor); a prompt's
+// calls nearly all experts of the next layer, which pays always.
+constexpr size_t kFewestRowsOfPrompt = 16;
+
+// A token's guess starts behind so many reads: the next layer's would have to
+// wait for it.
+constexpr size_t kMostReadsToGuess = 4;
+
+// And what was used within so many steps is worth more than a guess.
+constexpr uint64_t kStepsSpared = 2;
 
 // More rows than these route exactly whatever the options: together they call
 // so many experts that one row's stand-in rarely spares a read. A prompt's
@@ -28,12 +36,38 @@ constexpr size_t kMostAwareRows = 4;
 }  // namespace
 
 ExpertStep::ExpertStep(const LoadedModel& model, ThreadPool& pool,
-                       const RoutingChoice& cache_aware)
+                       const RoutingChoice& cache_aware,
+                       std::optional<uint32_t> layers_ahead)
     : model_(model),
       pool_(pool),
       cache_aware_(cache_aware),
       forms_(FormsOf(model)),
-      next_experts_(model) {}
+      next_experts_(model),
+      prefetch_(layers_ahead) {}
+
+void ExpertStep::BeginStep(size_t num_rows) {
+  is_foreseen_.clear();
+  layers_ahead_ = 0;
+  step_rows_ = num_rows;
+  if (model_.tiers == nullptr) return;
+  if (num_rows >= kFewestRowsOfPrompt) {
+    layers_ahead_ = 1;
+  } else {
+    layers_ahead_ = prefetch_.layers_ahead();
+    step_start_ = std::chrono::steady_clock::now();
+  }
+  const experts::ExpertTiers& tiers = *model_.tiers;
+  if (tiers.cache().num_resident() == tiers.table().num_experts()) {
+    layers_ahead_ = 0;
+  }
+}
+
+void ExpertStep::EndStep() {
+  if (model_.tiers == nullptr || step_rows_ >= kFewestRowsOfPrompt) return;
+  const std::chrono::duration<double> spent =
+      std::chrono::steady_clock::now() - step_start_;
+  prefetch_.EndStep(step_rows_, spent.count());
+}
 
 // Three parallel regions for one token whose experts are in memory: the router;
 // gate and up of all experts; their down products and the sum.
@@ -94,6 +128,8 @@ void ExpertStep::Route(const StepRecord& record) {
     product_list_.push_back(
         {&weights.shared_router, &x, rows, shared_scale_.data(), 1});
   }
+  next_experts_.Ask(turn_.layer, layers_ahead_, turn_.hidden, num_rows,
+                    product_list_);
   products_.Run(product_list_, pool_);
   if (config.shared_gate) kernels::Sigmoid(shared_scale_.data(), num_rows);
   if (config.is_moe) {
@@ -153,7 +189,8 @@ Status ExpertStep::RunTieredExperts(PhaseClock& clock) {
   }
   tiers.Begin(static_cast<uint32_t>(turn_.layer), groups_.expert_ids,
               group_sizes_);
-  GuessNextLayer();
+  CountForeseen();
+  GuessNextLayers();
   if (turn_.num_rows == 1 && tiers.AllInMemory()) {
     ASSIGN_OR_RETURN(const auto all, tiers.Next(pool_));
     CHECK_EQ(all.size(), num_groups);
@@ -184,17 +221,31 @@ Status ExpertStep::RunTieredExperts(PhaseClock& clock) {
   return {};
 }
 
-// In a prompt, nearly all experts of a layer are called: reading them begins
-// while this layer computes.
-void ExpertStep::GuessNextLayer() {
-  const size_t next = turn_.layer + 1;
-  if (turn_.num_rows < kFewestRowsToGuess ||
-      next == model_.config.layers.size() ||
-      !model_.config.layers[next].is_moe) {
-    return;
+// Reads of what the next layers will call begin while this one computes.
+void ExpertStep::GuessNextLayers() {
+  if (layers_ahead_ == 0) return;
+  const std::span<const routing::ExpertId> guesses = next_experts_.Answer();
+  is_foreseen_.clear();
+  for (const routing::ExpertId id : guesses) {
+    if (id.layer != guesses.front().layer) break;  // the nearest layer's alone
+    is_foreseen_.resize(model_.config.layers[id.layer].router.num_experts);
+    is_foreseen_[id.index] = 1;
   }
-  model_.tiers->Guess(static_cast<uint32_t>(next),
-                      next_experts_.Guess(next, turn_.hidden, turn_.num_rows));
+  experts::GuessLimits limits;
+  if (turn_.num_rows < kFewestRowsOfPrompt) {
+    limits = {.most_in_flight = kMostReadsToGuess,
+              .spare_turns = kStepsSpared * model_.config.layers.size()};
+  }
+  model_.tiers->Guess(guesses, limits);
+}
+
+// How good the guess was that the layer before has made for this one.
+void ExpertStep::CountForeseen() {
+  if (is_foreseen_.empty()) return;
+  uint64_t num_foreseen = 0;
+  for (const uint32_t id : groups_.expert_ids) num_foreseen += is_foreseen_[id];
+  model_.tiers->CountForeseen(groups_.expert_ids.size(), num_foreseen);
+  is_foreseen_.clear();
 }
 
 void ExpertStep::Pump() {

@@ -3,7 +3,9 @@
 // row takes with weight 1.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "runtime/loaded_model.h"
 #include "runtime/next_experts.h"
 #include "runtime/phase_clock.h"
+#include "runtime/prefetch_governor.h"
 #include "runtime/step_record.h"
 
 namespace muster::runtime {
@@ -31,10 +34,17 @@ class ExpertStep {
  public:
   // `model` and `pool` must outlive this object.
   ExpertStep(const LoadedModel& model, ThreadPool& pool,
-             const RoutingChoice& cache_aware);
+             const RoutingChoice& cache_aware,
+             std::optional<uint32_t> layers_ahead);
+
+  // Around the calls of Run for the layers of one step.
+  void BeginStep(size_t num_rows);
+  void EndStep();
 
   // For a caller that computes something else: lets reads go on.
   void Pump();
+
+  const PrefetchGovernor& prefetch() const { return prefetch_; }
 
   // out = routed experts + shared expert. Fails when an expert cannot be had
   // from any tier; never for a model that is in memory.
@@ -73,7 +83,8 @@ class ExpertStep {
   void ChooseExperts();
   void GroupPairs();
   Status RunTieredExperts(PhaseClock& clock);
-  void GuessNextLayer();
+  void GuessNextLayers();
+  void CountForeseen();
   void PrepareInputs();
   void PrepareInner();
   // `groups`: positions in groups_.expert_ids.
@@ -119,6 +130,13 @@ class ExpertStep {
   std::vector<float> router_logits_;    // [rows, num_experts]
   std::vector<uint8_t> in_memory_;      // [num_experts], of this layer
   NextExperts next_experts_;
+  PrefetchGovernor prefetch_;
+  size_t layers_ahead_ = 0;  // whose experts this step guesses
+  std::chrono::steady_clock::time_point step_start_;
+  size_t step_rows_ = 0;
+  // Of the next layer with a router, as one before it has guessed; empty: none
+  // has.
+  std::vector<uint8_t> is_foreseen_;                 // [num_experts]
   std::vector<float> shared_scale_;                  // [rows]
   Inner expert_inner_, shared_inner_;                // [pairs or rows, ff_dim]
   std::vector<float> inner_floats_, shared_floats_;  // their floats, if any

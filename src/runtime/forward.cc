@@ -28,6 +28,7 @@ Status Forward::Run(std::span<const BatchRow> batch, float* logits,
                     const StepRecord& record) {
   num_rows_ = batch.size();
   clock_.Start(record.phases);
+  experts_.BeginStep(num_rows_);
   RETURN_IF_ERROR(Embed(batch));
   for (size_t layer = 0; layer < config_.layers.size(); ++layer) {
     Attention(layer, batch);
@@ -35,17 +36,19 @@ Status Forward::Run(std::span<const BatchRow> batch, float* logits,
   }
   clock_.Enter(Phase::kHead);
   Head(batch, logits);
+  experts_.EndStep();
   clock_.Stop();
   return {};
 }
 
 Forward::Forward(const LoadedModel& model, ThreadPool& pool,
-                 size_t context_length, const RoutingChoice& cache_aware)
+                 size_t context_length, const RoutingChoice& cache_aware,
+                 std::optional<uint32_t> layers_ahead)
     : model_(model),
       config_(model.config),
       pool_(pool),
       attention_(model.config, pool, context_length),
-      experts_(model, pool, cache_aware) {}
+      experts_(model, pool, cache_aware, layers_ahead) {}
 
 Status Forward::Embed(std::span<const BatchRow> batch) {
   const TraceZone zone("embed");

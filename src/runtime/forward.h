@@ -29,7 +29,8 @@ class Forward {
   // `model` and `pool` must outlive this object. Positions go up to
   // `context_length`.
   Forward(const LoadedModel& model, ThreadPool& pool, size_t context_length,
-          const RoutingChoice& cache_aware = {});
+          const RoutingChoice& cache_aware = {},
+          std::optional<uint32_t> layers_ahead = {});
 
   // Fails when an expert cannot be had from any tier: the rows' caches hold
   // rubbish at their positions then, and `logits` is undefined.
@@ -37,6 +38,9 @@ class Forward {
   //   none does
   Status Run(std::span<const BatchRow> batch, float* logits,
              const StepRecord& record);
+
+  // How it decides about guesses of experts.
+  const PrefetchGovernor& prefetch() const { return experts_.prefetch(); }
 
  private:
   Status Embed(std::span<const BatchRow> batch);

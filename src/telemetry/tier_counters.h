@@ -18,6 +18,12 @@ struct TierCounters {
   // Of them, those that a guess asked for, and how many of those a step used.
   uint64_t guessed_experts = 0;
   uint64_t good_guesses = 0;
+  uint64_t guessed_bytes = 0;
+  uint64_t good_guess_bytes = 0;
+  // Experts that layers called while guesses were made for them, and how many
+  // of those were among them, in memory or not.
+  uint64_t called_experts = 0;
+  uint64_t foreseen_experts = 0;
   // Of cache-aware routing: experts that tokens chose, and how many of those
   // stand in for one that was not in memory.
   uint64_t aware_choices = 0;
@@ -46,6 +52,10 @@ struct TierCounters {
     d.fetched_bytes -= earlier.fetched_bytes;
     d.guessed_experts -= earlier.guessed_experts;
     d.good_guesses -= earlier.good_guesses;
+    d.guessed_bytes -= earlier.guessed_bytes;
+    d.good_guess_bytes -= earlier.good_guess_bytes;
+    d.called_experts -= earlier.called_experts;
+    d.foreseen_experts -= earlier.foreseen_experts;
     d.aware_choices -= earlier.aware_choices;
     d.replaced_choices -= earlier.replaced_choices;
     d.evictions -= earlier.evictions;
@@ -71,6 +81,12 @@ struct TierCounters {
     return aware_choices == 0 ? 0
                               : static_cast<double>(replaced_choices) /
                                     static_cast<double>(aware_choices);
+  }
+
+  double foreseen_share() const {
+    return called_experts == 0 ? 0
+                               : static_cast<double>(foreseen_experts) /
+                                     static_cast<double>(called_experts);
   }
 
   double hit_rate() const {
