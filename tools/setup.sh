@@ -25,22 +25,31 @@ if ! command -v dpkg-query > /dev/null; then
   exit 0
 fi
 
-missing=()
-for package in "${wanted[@]}"; do
-  status=$(dpkg-query -W -f '${Status}' "$package" 2> /dev/null || true)
-  [[ $status == *"ok installed"* ]] || missing+=("$package")
-done
-[[ ${#missing[@]} -gt 0 ]] || exit 0
-
-as_root=()
-if [[ $(id -u) -ne 0 ]]; then
-  if ! command -v sudo > /dev/null; then
-    echo "setup: missing ${missing[*]}; neither root nor sudo to install them" >&2
-    exit 1
+# install PACKAGE...: those of them that are missing
+install() {
+  local missing=() package status as_root=()
+  for package in "$@"; do
+    status=$(dpkg-query -W -f '${Status}' "$package" 2> /dev/null || true)
+    [[ $status == *"ok installed"* ]] || missing+=("$package")
+  done
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+  if [[ $(id -u) -ne 0 ]]; then
+    if ! command -v sudo > /dev/null; then
+      echo "setup: missing ${missing[*]}; neither root nor sudo to install them" >&2
+      exit 1
+    fi
+    as_root=(sudo)
   fi
-  as_root=(sudo)
+  echo "setup: installing ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null
+}
+
+install "${wanted[@]}"
+if [[ $1 == check ]]; then
+  # The sanitizers' and the fuzzers' runtime is a package of the compiler's
+  # version that nothing above depends on.
+  version=$(clang -dumpversion)
+  install "libclang-rt-${version%%.*}-dev"
 fi
-echo "setup: installing ${missing[*]}"
-export DEBIAN_FRONTEND=noninteractive
-"${as_root[@]}" apt-get update -qq
-"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null
