@@ -74,6 +74,26 @@ class PackTest(unittest.TestCase):
         self.assertEqual(shard.read_bytes(), good)
         self.assertEqual(muster("verify", self.pack).returncode, 0)
 
+    @unittest.skipUnless(DEMO.exists(), "the demo model is not there")
+    def test_a_flipped_byte_in_a_low_bit_copy_is_named_and_repaired(self):
+        made = self.make("--tail", "q2_k", model=DEMO)
+        self.assertEqual(made["shards"], 2)
+        self.assertEqual(muster("verify", self.pack).returncode, 0)
+        shard = self.pack / "copies-00000.bin"
+        good = shard.read_bytes()
+        shard.write_bytes(good[:70000] + bytes([good[70000] ^ 1]) + good[70001:])
+        done = muster("verify", self.pack)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"^copies-00000.bin: layer 0, low-bit copy of expert 1 \(bytes \d+ to \d+\): ")
+        self.assertEqual(muster("verify", self.pack, "--repair-from", DEMO).returncode, 0)
+        self.assertEqual(shard.read_bytes(), good)
+
+    def test_rows_that_low_bit_copies_cannot_have_are_refused(self):
+        done = muster("pack", self.MODEL, self.pack, "--tail", "q2_k")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("whole blocks of 256", done.stderr)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_missing_and_cut_files_are_repaired(self):
         self.make("--shard-size", "0.0001")
         whole = self.contents()

@@ -44,6 +44,8 @@ class UsageTest(unittest.TestCase):
                      ("run", "-p", "x", "-f", "y"), ("run", "--isa", "mmx", "-p", "x"),
                      ("run", "--logit-bias", "7", "-p", "x"), ("bench", "-p", "0", "-n", "0"), ("bench", "-r", "0"),
                      ("bench", "-p", "1,x"), ("run", "--cache-aware", "1.5", "-p", "x"),
+                     ("run", "--tail", "1.5", "-p", "x"), ("bench", "--tail", "0.3x"), ("eval", "-f", "x", "--tail", "nan"),
+                     ("eval", "-f", "x", "--tail", "0.3", "--reference", "y"), ("pack", "x", "y", "--tail", "q4_k"),
                      ("run", "--cache-aware", "0.2,0", "-p", "x"), ("bench", "--cache-aware", "0.2,3x"),
                      ("eval", "-f", "x", "--cache-aware", "nan"), ("bench", "-d", str(1 << 27))]:
             done = muster(*args)
@@ -344,11 +346,11 @@ class DemoModelTest(unittest.TestCase):
         priced = self.evaluate("--cache-aware", "0.4", "--limit", "200", "--ctx", "512", "--chunk", "64",
                                "--ram", "136M")
         self.assertEqual(priced["scored_tokens"], 199)
-        price = priced["cache_aware"]
+        price = priced["routing_price"]
         self.assertGreater(price["replaced_choices"], 0)
         self.assertLess(price["same_choices"], 1)
-        self.assertGreater(price["aware"]["hit_rate"], price["exact"]["hit_rate"])
-        self.assertEqual(price["aware"]["bits_per_byte"], priced["bits_per_byte"])
+        self.assertGreater(price["inexact"]["hit_rate"], price["exact"]["hit_rate"])
+        self.assertEqual(price["inexact"]["bits_per_byte"], priced["bits_per_byte"])
 
     def test_eval_says_how_far_a_model_is_from_its_reference(self):
         result = self.evaluate("--reference", self.FLOAT_DEMO)

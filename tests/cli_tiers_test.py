@@ -21,8 +21,8 @@ class TiersTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.uses = self.folder / "muster/expert-uses"
 
-    def run_model(self, *args, ram=RAM, tokens=12, context=256):
-        return muster("run", DEMO, "-p", "It was a dark night", "-n", str(tokens), "--greedy", "--json", "--ctx", str(context),
+    def run_model(self, *args, ram=RAM, tokens=12, context=256, model=DEMO):
+        return muster("run", model, "-p", "It was a dark night", "-n", str(tokens), "--greedy", "--json", "--ctx", str(context),
                       "--chunk", "16", "--ram", ram, *args, env={"XDG_CACHE_HOME": str(self.folder)})
 
     def report(self, *args, **sizes):
@@ -83,6 +83,43 @@ class TiersTest(unittest.TestCase):
         warm = self.report("--prewarm", "last")
         self.assertEqual(warm["tokens"], cold["tokens"])
         self.assertGreater(warm["tiers"]["prompt"]["hits"], cold["tiers"]["prompt"]["hits"])
+
+    def packed(self, *args):
+        pack = self.folder / "model.pack"
+        done = muster("pack", DEMO, pack, "-q", *args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return pack
+
+    def test_low_bit_copies_are_used_only_when_asked_for(self):
+        pack = self.packed("--tail", "q2_k")
+        plain = self.report()
+        self.assertEqual(self.report(model=pack)["tokens"], plain["tokens"])
+        self.assertEqual(self.report("--tail", "0", model=pack)["tokens"], plain["tokens"])
+        tail = self.report("--tail", "0.5", tokens=60, model=pack)["tiers"]
+        self.assertGreater(tail["answer"]["tail_experts"], 0)
+        self.assertGreater(tail["answer"]["tail_bytes"], 0)
+        self.assertLess(tail["answer"]["tail_bytes"], tail["answer"]["fetched_bytes"])
+        self.assertEqual(tail["prompt"]["tail_experts"], 0)
+        text = muster("run", pack, "-p", "It was a dark night", "-n", "60", "--ctx", "256", "--chunk", "16", "--ram", RAM, "--tail", "0.5")
+        self.assertIn("from their low-bit copies", text.stderr)
+        self.assertIn("--tail changes nothing", self.run_model("--tail", "0.5", ram="2G", model=pack).stderr)
+
+    def test_eval_prices_tails(self):
+        done = muster("eval", self.packed("--tail", "q3_k"), "-f", DEMO.parent / "heldout/novels.txt", "--limit", "200", "--ctx", "512",
+                      "--chunk", "64", "--ram", "134M", "--tail", "0.5", "--json", "-q")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        price = json.loads(done.stdout)["routing_price"]
+        self.assertGreater(price["tail_share"], 0)
+        self.assertEqual(price["replaced_choices"], 0)
+        self.assertGreater(price["divergence_nats"]["mean"], 0)
+        self.assertLess(price["inexact"]["fetched_bytes_per_token"], price["exact"]["fetched_bytes_per_token"])
+
+    def test_a_model_without_low_bit_copies_says_how_to_make_them(self):
+        for model in [DEMO, self.packed()]:
+            for ram in [RAM, "2G"]:
+                done = self.run_model("--tail", "0.3", model=model, ram=ram)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn("muster pack MODEL OUT/ --tail", done.stderr)
 
     def kept_uses(self):
         file, = self.uses.iterdir()

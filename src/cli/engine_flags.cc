@@ -40,6 +40,12 @@ void AddModelFlags(CLI::App& command, EngineFlags& flags) {
       "MARGIN[,MAX_RANK]: not exact; an expert that would have to be read may "
       "give way to one in memory with at least 1 - MARGIN of its score, among "
       "a token's MAX_RANK best (default: twice as many as it takes)");
+  command.add_option(
+      "--tail", flags.tail,
+      "WEIGHT: not exact; an expert that would have to be read for less than "
+      "this share of a token's weights (0.3: 30 %) is computed from its "
+      "low-bit "
+      "copy, in a pack made with `muster pack --tail`");
   command
       .add_option("--prefetch", flags.prefetch,
                   "How many layers ahead a token's experts are guessed and "
@@ -83,8 +89,9 @@ kernels::KvType KvTypeOf(const std::string& name) {
   return name == "q8" ? kernels::KvType::kQ8 : kernels::KvType::kF16;
 }
 
-Result<runtime::RoutingChoice> ParseCacheAware(const std::string& text) {
-  if (text.empty()) return runtime::RoutingChoice{};
+namespace {
+
+Result<routing::CacheAware> ParseCacheAware(const std::string& text) {
   routing::CacheAware aware;
   const char* end = text.data() + text.size();
   auto [at, error] = std::from_chars(text.data(), end, aware.margin);
@@ -100,7 +107,31 @@ Result<runtime::RoutingChoice> ParseCacheAware(const std::string& text) {
         "comma, a rank from 1 on",
         text));
   }
-  return runtime::RoutingChoice(aware);
+  return aware;
+}
+
+Result<float> ParseTail(const std::string& text) {
+  float weight = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, weight);
+  if (error == std::errc() && at == end && weight >= 0 && weight <= 1) {
+    return weight;
+  }
+  return InvalidArgument(
+      fmt::format("--tail '{}': expected a weight from 0 to 1", text));
+}
+
+}  // namespace
+
+Result<runtime::RoutingChoice> ParseRouting(const EngineFlags& flags) {
+  runtime::RoutingChoice choice;
+  if (!flags.cache_aware.empty()) {
+    ASSIGN_OR_RETURN(choice.cache_aware, ParseCacheAware(flags.cache_aware));
+  }
+  if (!flags.tail.empty()) {
+    ASSIGN_OR_RETURN(choice.tail_weight, ParseTail(flags.tail));
+  }
+  return choice;
 }
 
 Tuning TunedDefaults(const EngineFlags& flags) {
@@ -126,7 +157,7 @@ std::optional<uint32_t> LayersAhead(const std::string& prefetch) {
 // in memory is to see all of it.
 std::optional<uint64_t> LoadBehindBytes(const EngineFlags& flags) {
   constexpr uint64_t kLittle = uint64_t{256} << 20;
-  if (!flags.load_behind || !flags.cache_aware.empty()) return std::nullopt;
+  if (!flags.load_behind || !IsExact(flags)) return std::nullopt;
   return kLittle;
 }
 
@@ -144,7 +175,7 @@ Status LoadEngine(const EngineFlags& flags, OpenedModel& opened) {
   if (!flags.isa.empty()) {
     RETURN_IF_ERROR(kernels::ForceInstructionSet(flags.isa));
   }
-  ASSIGN_OR_RETURN(const auto cache_aware, ParseCacheAware(flags.cache_aware));
+  ASSIGN_OR_RETURN(const auto routing, ParseRouting(flags));
   uint64_t ram_bytes = 0;
   if (!flags.ram.empty()) {
     ASSIGN_OR_RETURN(ram_bytes, ParseBytes(flags.ram));
@@ -172,7 +203,7 @@ Status LoadEngine(const EngineFlags& flags, OpenedModel& opened) {
                   .policy = flags.eviction,
                   .load_behind_bytes = LoadBehindBytes(flags),
                   .layers_ahead = LayersAhead(flags.prefetch)},
-        .cache_aware = cache_aware};
+        .routing = routing};
     RETURN_IF_ERROR(ApplyPoolFlags(flags.pool, options.tiers));
     ASSIGN_OR_RETURN(opened.engine,
                      runtime::Engine::Load(opened.files, options, &progress));
@@ -187,10 +218,10 @@ Status LoadEngine(const EngineFlags& flags, OpenedModel& opened) {
     const runtime::LoadedModel& model = opened.engine->model();
     if (model.tiers != nullptr) {
       fmt::print(stderr, "note: {}\n", runtime::Describe(model.plan));
-    } else if (!flags.cache_aware.empty()) {
+    } else if (!IsExact(flags)) {
       fmt::print(stderr,
-                 "note: all experts are in memory: --cache-aware changes "
-                 "nothing\n");
+                 "note: all experts are in memory: {} changes nothing\n",
+                 flags.cache_aware.empty() ? "--tail" : "--cache-aware");
     }
     if (opened.engine->context_length() < flags.context_length) {
       fmt::print(stderr,

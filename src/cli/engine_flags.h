@@ -28,6 +28,7 @@ struct EngineFlags {
   PoolFlags pool;
   std::string prewarm;  // see prewarm_flag.h; for commands that have the flag
   std::string cache_aware;  // empty: exact routing
+  std::string tail;         // empty: never from low-bit copies
   std::string prefetch = "auto";
   RemoteFlags remote;
   std::string isa;  // empty: the best
@@ -47,9 +48,14 @@ inline const std::vector<std::string> kKvNames = {"f32", "f16", "q8"};
 // REQUIRES: `name` is one of them.
 kernels::KvType KvTypeOf(const std::string& name);
 
-// What --cache-aware says. Fails with kInvalidArgument on what is no
-// MARGIN[,MAX_RANK].
-Result<runtime::RoutingChoice> ParseCacheAware(const std::string& text);
+// What --cache-aware and --tail say. Fails with kInvalidArgument on what is no
+// MARGIN[,MAX_RANK] or no WEIGHT.
+Result<runtime::RoutingChoice> ParseRouting(const EngineFlags& flags);
+
+// Whether either was given.
+inline bool IsExact(const EngineFlags& flags) {
+  return flags.cache_aware.empty() && flags.tail.empty();
+}
 
 // What stands for a 0 in num_threads and chunk_tokens: what was tuned for this
 // machine, unless the flags say not to, else as shipped. A file of tunings that

@@ -6,15 +6,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/cache_aware_report.h"
 #include "cli/command.h"
 #include "cli/engine_flags.h"
 #include "cli/print_json.h"
 #include "cli/progress_bar.h"
 #include "cli/report.h"
+#include "cli/routing_price_report.h"
 #include "cli/text_input.h"
-#include "runtime/cache_aware_price.h"
 #include "runtime/evaluation.h"
+#include "runtime/routing_price.h"
 #include "tokenizer/tokenizer.h"
 
 namespace muster::cli {
@@ -60,7 +60,7 @@ Result<Text> ReadTokens(const EvalOptions& options,
 
 // A window's logits are wanted at once; token by token, a row of them.
 size_t LogitRows(const EvalOptions& options) {
-  if (!options.engine.cache_aware.empty()) return 1;
+  if (!IsExact(options.engine)) return 1;
   return options.window == 0 ? kDefaultWindow : options.window;
 }
 
@@ -223,33 +223,40 @@ Status CompareWithReference(const EvalOptions& options, OpenedModel& opened,
   return {};
 }
 
+std::string NameOfRouting(const EngineFlags& flags) {
+  if (flags.tail.empty()) return "cache-aware";
+  return flags.cache_aware.empty() ? "tail" : "aware, tail";
+}
+
 // The model that routes exactly is loaded again: it has experts in memory of
 // its own.
-Status CompareWithExact(const EvalOptions& options, runtime::Engine& aware,
+Status CompareWithExact(const EvalOptions& options, runtime::Engine& inexact,
                         const Text& text) {
   EngineFlags flags = options.engine;
   flags.cache_aware.clear();
+  flags.tail.clear();
   flags.logit_rows = LogitRows(options);
   ASSIGN_OR_RETURN(const auto exact, OpenModel(flags));
   ASSIGN_OR_RETURN(
       const auto windows,
-      ChooseWindows(options, std::min(aware.context_length(),
+      ChooseWindows(options, std::min(inexact.context_length(),
                                       exact.engine->context_length())));
   double seconds = 0;
   const auto price = Watch(options, text, &seconds, [&](auto& done) {
-    return runtime::PriceCacheAware(aware, *exact.engine, text.tokens,
-                                    windows.size, done);
+    return runtime::PriceRouting(inexact, *exact.engine, text.tokens,
+                                 windows.size, done);
   });
   if (!price.ok()) return price.status();
   if (options.json) {
     ordered_json json =
         ScoreJson(options, text, price->comparison.score, seconds);
-    json["cache_aware"] = CacheAwareJson(*price, text.num_bytes);
+    json["routing_price"] = RoutingPriceJson(*price, text.num_bytes);
     PrintJson(json);
     return {};
   }
   PrintScore(options, text, price->comparison.score);
-  fmt::print("{}", CacheAwareText(*price, text.num_bytes));
+  fmt::print("{}", RoutingPriceText(*price, NameOfRouting(options.engine),
+                                    text.num_bytes));
   return {};
 }
 
@@ -261,7 +268,7 @@ Status Run(const EvalOptions& options) {
                    tokenizer::LoadTokenizer(opened.files));
   ASSIGN_OR_RETURN(const std::string bytes, ReadText({.file = options.file}));
   ASSIGN_OR_RETURN(const Text text, ReadTokens(options, *tokenizer, bytes));
-  if (!options.engine.cache_aware.empty()) {
+  if (!IsExact(options.engine)) {
     return CompareWithExact(options, *opened.engine, text);
   }
   if (options.reference.empty()) {
@@ -288,12 +295,13 @@ void AddEvalCommand(CLI::App& app, Outcome& outcome) {
       command->add_option("--reference", options->reference,
                           "Also say how far the model's predictions are from "
                           "those of this one, such as its unquantised form");
-  command->get_option("--cache-aware")
-      ->excludes(reference)
-      ->description(
-          command->get_option("--cache-aware")->get_description() +
-          ". Runs the text token by token beside exact routing, each with a "
-          "--ram of its own, and says what that costs and saves");
+  for (const char* name : {"--cache-aware", "--tail"}) {
+    CLI::Option* inexact = command->get_option(name);
+    inexact->excludes(reference)->description(
+        inexact->get_description() +
+        ". Runs the text token by token beside exact routing, each with a "
+        "--ram of its own, and says what that costs and saves");
+  }
   command->add_option("--limit", options->limit,
                       "Tokens of the text to take at most; 0: all");
   command->add_option("--window", options->window,
@@ -310,7 +318,8 @@ void AddEvalCommand(CLI::App& app, Outcome& outcome) {
       "  muster eval model.gguf -f text.txt --window 2048 --json\n"
       "  muster eval model-q4_k.gguf -f text.txt --reference model-bf16/\n"
       "  muster eval model.pack/ -f text.txt --ram 8G --cache-aware 0.2 "
-      "--limit 512");
+      "--limit 512\n"
+      "  muster eval model.pack/ -f text.txt --ram 8G --tail 0.3 --limit 512");
   command->callback([options, &outcome] {
     const Status status = Run(*options);
     if (!status.ok()) outcome.exit_code = Fail(status);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/thread_pool.h"
 #include "base/units.h"
@@ -21,12 +22,19 @@ struct PackFlags {
   std::string model;
   std::string out;
   std::string order_by;
+  std::string tail;  // empty: no low-bit copies
   size_t num_threads = 0;
   double shard_gib = 4;
   bool force = false;
   bool quiet = false;
   bool json = false;
 };
+
+// REQUIRES: one of the values of --tail, or empty.
+std::optional<DType> CopyType(const std::string& tail) {
+  if (tail.empty()) return std::nullopt;
+  return tail == "q2_k" ? DType::kQ2_K : DType::kQ3_K;
+}
 
 Status Pack(const PackFlags& flags) {
   const auto start = std::chrono::steady_clock::now();
@@ -44,6 +52,7 @@ Status Pack(const PackFlags& flags) {
       .num_threads =
           flags.num_threads != 0 ? flags.num_threads : 2 * DefaultNumThreads(),
       .shard_bytes = static_cast<uint64_t>(flags.shard_gib * (1 << 30)),
+      .copies = CopyType(flags.tail),
       .force = flags.force,
       .stop = [&] {
         if (InterruptGuard::Take()) interrupted = true;
@@ -100,6 +109,11 @@ void AddPackCommand(CLI::App& app, Outcome& outcome) {
       "A trace of `muster run --record-routing`: experts that were taken "
       "together stand together");
   command
+      ->add_option("--tail", flags->tail,
+                   "Also a copy of each expert in few bits, q2_k or q3_k, for "
+                   "the --tail of `muster run`")
+      ->check(CLI::IsMember({"q2_k", "q3_k"}));
+  command
       ->add_option("-t,--threads", flags->num_threads,
                    "Threads; 0: two for each core that this process may use")
       ->check(CLI::Range(0, 1024))
@@ -119,6 +133,7 @@ void AddPackCommand(CLI::App& app, Outcome& outcome) {
       "Examples:\n"
       "  muster pack model.gguf model.pack/\n"
       "  muster pack model.gguf model.pack/ --order-by trace.jsonl\n"
+      "  muster pack model.gguf model.pack/ --tail q2_k\n"
       "  muster run model.pack/ -p 'Once'");
   command->callback([flags, &outcome] {
     if (const Status status = Pack(*flags); !status.ok()) {

@@ -51,6 +51,15 @@ std::string ReplacedText(const TierCounters& c) {
       100 * c.replaced_share(), FormatCount(c.aware_choices));
 }
 
+// Of low-bit copies; nothing where none took an expert's place.
+std::string TailText(const TierCounters& c) {
+  if (c.tail_experts == 0) return "";
+  return fmt::format(
+      "           tail: {:.1f} % of experts called from their low-bit copies, "
+      "{} of them read\n",
+      100 * c.tail_share(), FormatBytes(c.tail_bytes));
+}
+
 // Of guesses; nothing where none were made.
 std::string GuessText(const TierCounters& c) {
   if (c.called_experts == 0) return "";
@@ -72,7 +81,7 @@ std::string PhaseText(const char* name, const Spent& spent) {
       FormatBytes(c.fetched_bytes / spent.num_tokens),
       100 * c.stall_seconds / spent.seconds,
       100 * c.unpack_seconds / spent.seconds);
-  return text + GuessText(c) + ReplacedText(c);
+  return text + GuessText(c) + ReplacedText(c) + TailText(c);
 }
 
 // Of a remote model; the start-up is what came before the prompt.
@@ -135,6 +144,8 @@ ordered_json PhaseJson(const Spent& spent) {
           {"wasted_guess_bytes", c.guessed_bytes - c.good_guess_bytes},
           {"aware_choices", c.aware_choices},
           {"replaced_choices", c.replaced_choices},
+          {"tail_experts", c.tail_experts},
+          {"tail_bytes", c.tail_bytes},
           {"evictions", c.evictions},
           {"transient_evictions", c.transient_evictions},
           {"idle_evictions", c.idle_evictions},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/check.h"
 
@@ -20,30 +21,62 @@ constexpr size_t kMostReadsToFill = 4;
 
 Result<std::unique_ptr<ExpertTiers>> ExpertTiers::Create(
     ExpertTable table, std::unique_ptr<ExpertFetcher> fetcher,
-    const CacheOptions& options) {
+    const CacheOptions& options, std::optional<ExpertTable> copies) {
   std::unique_ptr<ExpertTiers> tiers(
-      new ExpertTiers(std::move(table), std::move(fetcher)));
-  ASSIGN_OR_RETURN(tiers->cache_, ExpertCache::Create(tiers->table_, options));
+      new ExpertTiers(std::move(table), std::move(fetcher), std::move(copies)));
+  CacheOptions own = options;
+  if (tiers->copies_) {
+    const uint64_t copy_bytes =
+        CopyBytes(*tiers->copies_, options.budget_bytes);
+    own.budget_bytes -= std::min(own.budget_bytes, copy_bytes);
+    ASSIGN_OR_RETURN(
+        tiers->copy_cache_,
+        ExpertCache::Create(*tiers->copies_, {.budget_bytes = copy_bytes,
+                                              .policy = options.policy}));
+  }
+  ASSIGN_OR_RETURN(tiers->cache_, ExpertCache::Create(tiers->table_, own));
   tiers->pinned_ = options.pool.pinned;
   return tiers;
 }
 
+uint64_t ExpertTiers::CopyBytes(const ExpertTable& copies,
+                                uint64_t budget_bytes) {
+  return std::clamp(budget_bytes / 32, ExpertCache::FloorBytes(copies),
+                    copies.total_bytes());
+}
+
 ExpertTiers::ExpertTiers(ExpertTable table,
-                         std::unique_ptr<ExpertFetcher> fetcher)
+                         std::unique_ptr<ExpertFetcher> fetcher,
+                         std::optional<ExpertTable> copies)
     : table_(std::move(table)),
+      copies_(std::move(copies)),
       fetcher_(std::move(fetcher)),
-      weights_(table_.num_experts()),
-      num_tries_(table_.num_experts()),
+      weights_(num_entries()),
+      num_tries_(num_entries()),
       is_guess_(table_.num_experts()),
       is_held_(table_.num_experts()),
-      position_of_(table_.num_experts(), kUnwanted) {}
+      position_of_(num_entries(), kUnwanted),
+      entry_of_(table_.num_experts()) {
+  CHECK(!copies_ || copies_->num_experts() == table_.num_experts());
+  std::iota(entry_of_.begin(), entry_of_.end(), 0u);
+}
 
 ExpertTiers::~ExpertTiers() {
-  fetcher_.reset();  // reads into the cache's slots end first
+  fetcher_.reset();  // reads into the caches' slots end first
+}
+
+// What this turn computes with.
+uint32_t ExpertTiers::EntryFor(uint32_t expert, bool may_be_copy) {
+  const bool is_absent = cache_->state(expert) == ExpertCache::State::kAbsent;
+  if (!may_be_copy || !is_absent) return expert;
+  ++counters_.tail_experts;
+  return table_.num_experts() + expert;
 }
 
 void ExpertTiers::Begin(uint32_t layer, std::span<const uint32_t> ids,
-                        std::span<const uint32_t> num_tokens) {
+                        std::span<const uint32_t> num_tokens,
+                        std::span<const uint8_t> may_be_copies) {
+  CHECK(may_be_copies.empty() || copies_);
   End();
   layer_ = layer;
   handed_out_first_ = false;
@@ -51,22 +84,26 @@ void ExpertTiers::Begin(uint32_t layer, std::span<const uint32_t> ids,
   num_tokens_.assign(num_tokens.begin(), num_tokens.end());
   guesses_.clear();
   cache_->BeginLayer(layer);
+  if (copies_) copy_cache_->BeginLayer(layer);
   counters_.queries += ids.size();
   for (uint32_t position = 0; position < ids.size(); ++position) {
     const uint32_t expert = table_.Number({layer, ids[position]});
     TakeGuess(expert);
-    if (cache_->Pin(expert, num_tokens[position])) {
-      ++counters_.hits;
+    const uint32_t entry = EntryFor(
+        expert, !may_be_copies.empty() && may_be_copies[position] != 0);
+    entry_of_[expert] = entry;
+    if (PinEntry(entry, num_tokens[position])) {
+      if (!IsCopy(entry)) ++counters_.hits;
       handed_out_.push_back(position);
       continue;
     }
-    position_of_[expert] = position;
+    position_of_[entry] = position;
     ++num_awaited_;
-    if (cache_->state(expert) == ExpertCache::State::kAbsent) {
-      missing_.push_back(expert);
+    if (StateOf(entry) == ExpertCache::State::kAbsent) {
+      missing_.push_back(entry);
     } else {
-      ++counters_.joined;
-      num_tries_[expert] = 1;  // what failed before was another step's trouble
+      if (!IsCopy(entry)) ++counters_.joined;
+      num_tries_[entry] = 1;  // what failed before was another step's trouble
     }
   }
   ReleaseGuesses(false);
@@ -82,14 +119,15 @@ void ExpertTiers::End() {
   missing_.clear();
   if (num_awaited_ == 0) return;
   for (const uint32_t id : ids_) {
-    position_of_[table_.Number({layer_, id})] = kUnwanted;
+    position_of_[entry_of_[table_.Number({layer_, id})]] = kUnwanted;
   }
   num_awaited_ = 0;
 }
 
 void ExpertTiers::ReleaseHandedOut() {
   for (const uint32_t position : handed_out_) {
-    cache_->Unpin(table_.Number({layer_, ids_[position]}));
+    const uint32_t entry = entry_of_[table_.Number({layer_, ids_[position]})];
+    CacheOf(entry).Unpin(ExpertOf(entry));
   }
   handed_out_.clear();
 }
@@ -97,21 +135,22 @@ void ExpertTiers::ReleaseHandedOut() {
 // What a turn asks for goes before what is kept for a later one.
 void ExpertTiers::StartReads() {
   while (!missing_.empty() && fetcher_->CanStart()) {
-    if (!cache_->Reserve(missing_.back())) {
-      if (held_.empty()) break;
+    const uint32_t entry = missing_.back();
+    if (!CacheOf(entry).Reserve(ExpertOf(entry))) {
+      if (held_.empty() || IsCopy(entry)) break;
       ReleaseGuesses(true);
       continue;
     }
-    Start(missing_.back());
+    Start(entry);
     missing_.pop_back();
   }
   if (missing_.empty()) StartGuesses();
   if (missing_.empty() && guesses_.empty()) StartFilling();
 }
 
-void ExpertTiers::Start(uint32_t expert) {
-  num_tries_[expert] = 1;
-  fetcher_->Start(expert, cache_->slot(expert));
+void ExpertTiers::Start(uint32_t entry) {
+  num_tries_[entry] = 1;
+  fetcher_->Start(entry, CacheOf(entry).slot(ExpertOf(entry)));
 }
 
 void ExpertTiers::Guess(std::span<const routing::ExpertId> experts,
@@ -225,7 +264,7 @@ void ExpertTiers::Preload(std::span<const uint32_t> experts, ThreadPool& pool,
     for (const Fetched& fetched : fetched_) {
       CHECK(TakeIn(fetched).ok());  // nobody waits for it
       if (done_bytes != nullptr) {
-        *done_bytes += table_.SizeBytes(fetched.expert);
+        *done_bytes += SizeBytes(fetched.expert);
       }
     }
   }
@@ -272,46 +311,57 @@ Result<std::span<const uint32_t>> ExpertTiers::Next(ThreadPool& pool) {
 
 Status ExpertTiers::TakeIn(const Fetched& fetched) {
   if (!fetched.status.ok()) return HandleFailure(fetched);
-  const uint32_t expert = fetched.expert;
-  const uint32_t position = position_of_[expert];
-  cache_->Publish(expert, position == kUnwanted ? 0 : num_tokens_[position]);
-  const ExpertLayout& layout = table_.LayoutOf(expert);
-  const std::byte* slot = cache_->slot(expert);
-  weights_[expert] = {.gate = layout.gate.ViewIn(slot),
-                      .up = layout.up.ViewIn(slot),
-                      .down = layout.down.ViewIn(slot)};
-  ++counters_.fetched_experts;
+  const uint32_t entry = fetched.expert;
+  const uint32_t expert = ExpertOf(entry);
+  ExpertCache& cache = CacheOf(entry);
+  const uint32_t position = position_of_[entry];
+  cache.Publish(expert, position == kUnwanted ? 0 : num_tokens_[position]);
+  const ExpertLayout& layout = TableOf(entry).LayoutOf(expert);
+  const std::byte* slot = cache.slot(expert);
+  weights_[entry] = {.gate = layout.gate.ViewIn(slot),
+                     .up = layout.up.ViewIn(slot),
+                     .down = layout.down.ViewIn(slot)};
+  if (IsCopy(entry)) {
+    counters_.tail_bytes += layout.size_bytes;
+  } else {
+    ++counters_.fetched_experts;
+  }
+  const bool is_held = !IsCopy(entry) && is_held_[expert] != 0;
   if (position == kUnwanted) {
-    if (is_held_[expert] == 0) cache_->Unpin(expert);
+    if (!is_held) cache.Unpin(expert);
     return {};
   }
-  CHECK_EQ(is_held_[expert], 0);  // its turn has come
+  CHECK(!is_held);  // its turn has come
   handed_out_.push_back(position);
-  position_of_[expert] = kUnwanted;
+  position_of_[entry] = kUnwanted;
   --num_awaited_;
   return {};
 }
 
 Status ExpertTiers::HandleFailure(const Fetched& fetched) {
-  const uint32_t expert = fetched.expert;
+  const uint32_t entry = fetched.expert;
+  const uint32_t expert = ExpertOf(entry);
   ++counters_.failed_reads;
   if (fetched.status.code() == Code::kCorrupt) ++counters_.checksum_failures;
-  const bool wanted = position_of_[expert] != kUnwanted;
-  is_guess_[expert] = 0;
-  is_held_[expert] = 0;  // Abandon or its turn takes the pin
-  if (wanted && num_tries_[expert] < kMaxTries) {
-    ++num_tries_[expert];
-    fetcher_->Start(expert, cache_->slot(expert));
+  const bool wanted = position_of_[entry] != kUnwanted;
+  if (!IsCopy(entry)) {
+    is_guess_[expert] = 0;
+    is_held_[expert] = 0;  // Abandon or its turn takes the pin
+  }
+  if (wanted && num_tries_[entry] < kMaxTries) {
+    ++num_tries_[entry];
+    fetcher_->Start(entry, CacheOf(entry).slot(expert));
     return {};
   }
-  cache_->Abandon(expert);
+  CacheOf(entry).Abandon(expert);
   if (!wanted) return {};
   const routing::ExpertId id = table_.IdOf(expert);
   return Status(
       fetched.status.code(),
-      fmt::format("expert {} of layer {} cannot be had, tried {} "
+      fmt::format("{}expert {} of layer {} cannot be had, tried {} "
                   "times: {}",
-                  id.index, id.layer, kMaxTries, fetched.status.message()));
+                  IsCopy(entry) ? "the low-bit copy of " : "", id.index,
+                  id.layer, kMaxTries, fetched.status.message()));
 }
 
 Status ExpertTiers::SetBudget(uint64_t budget_bytes, ThreadPool& pool) {
@@ -322,7 +372,10 @@ Status ExpertTiers::SetBudget(uint64_t budget_bytes, ThreadPool& pool) {
     fetcher_->Wait(fetcher_->num_in_flight(), pool, &fetched_);
     for (const Fetched& fetched : fetched_) RETURN_IF_ERROR(TakeIn(fetched));
   }
-  RETURN_IF_ERROR(cache_->SetBudget(budget_bytes));
+  // Copies keep their share: they are few.
+  const uint64_t copy_bytes = copies_ ? copy_cache_->budget_bytes() : 0;
+  RETURN_IF_ERROR(
+      cache_->SetBudget(budget_bytes - std::min(budget_bytes, copy_bytes)));
   return LoadPinned(pool);
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,11 +34,18 @@ struct GuessLimits {
 // model shares its tiers, and takes turns with them step by step.
 class ExpertTiers {
  public:
-  // `fetcher` brings experts of `table`.
+  // `fetcher` brings experts of `table`. With `copies`, a table of the same
+  // experts in fewer bytes, it also brings these: the copy of an expert has its
+  // number plus that of all experts. They share the budget (CopyBytes).
   static Result<std::unique_ptr<ExpertTiers>> Create(
       ExpertTable table, std::unique_ptr<ExpertFetcher> fetcher,
-      const CacheOptions& options);
+      const CacheOptions& options,
+      std::optional<ExpertTable> copies = std::nullopt);
   ~ExpertTiers();
+
+  // What of a budget low-bit copies take: a thirty-second, as long as that is
+  // neither less than one token's of a layer nor more than all.
+  static uint64_t CopyBytes(const ExpertTable& copies, uint64_t budget_bytes);
 
   // Whether the expert is in memory or on its way there: what routing that
   // looks at the cache asks before a turn.
@@ -54,11 +62,17 @@ class ExpertTiers {
 
   // A layer's turn: the step needs these experts of it. Reads of those that are
   // not in memory start at once, as far as there is room. Ends the turn before.
+  // Where copies are allowed, an expert that is neither in memory nor on its
+  // way is not read: its low-bit copy takes its place for this turn.
   //   ids: ascending, distinct;   num_tokens: that use each of them
+  //   may_be_copies: of each of them; empty: none may. REQUIRES: empty unless
+  //   there are copies
   void Begin(uint32_t layer, std::span<const uint32_t> ids,
-             std::span<const uint32_t> num_tokens);
+             std::span<const uint32_t> num_tokens,
+             std::span<const uint8_t> may_be_copies = {});
 
-  // After Begin: whether all of these experts, or any, were in memory.
+  // After Begin: whether all of these experts, or any, were in memory, be it as
+  // copies.
   bool AllInMemory() const { return handed_out_.size() == ids_.size(); }
   bool AnyInMemory() const { return !handed_out_.empty(); }
 
@@ -93,9 +107,9 @@ class ExpertTiers {
   // Ends the turn: what it was handed may be evicted. Begin does this too.
   void End();
 
-  // Of an expert that Next has handed out last.
+  // Of an expert that Next has handed out last, or of the copy in its place.
   const model::ExpertWeights& Weights(uint32_t layer, uint32_t index) const {
-    return weights_[table_.Number({layer, index})];
+    return weights_[entry_of_[table_.Number({layer, index})]];
   }
 
   // Reads these experts, in this order, and waits until they are there. Others
@@ -126,15 +140,44 @@ class ExpertTiers {
   Status SetBudget(uint64_t budget_bytes, ThreadPool& pool);
 
   const ExpertTable& table() const { return table_; }
+  // Null: none.
+  const ExpertTable* copies() const { return copies_ ? &*copies_ : nullptr; }
   const ExpertCache& cache() const { return *cache_; }
   const ExpertFetcher& fetcher() const { return *fetcher_; }
   telemetry::TierCounters counters() const;
 
  private:
-  ExpertTiers(ExpertTable table, std::unique_ptr<ExpertFetcher> fetcher);
+  ExpertTiers(ExpertTable table, std::unique_ptr<ExpertFetcher> fetcher,
+              std::optional<ExpertTable> copies);
 
   static constexpr uint32_t kUnwanted = 0xffffffff;
 
+  // An entry is an expert by its number or, behind all of them, the low-bit
+  // copy of one.
+  uint32_t num_entries() const {
+    return (copies_ ? 2 : 1) * table_.num_experts();
+  }
+  bool IsCopy(uint32_t entry) const { return entry >= table_.num_experts(); }
+  uint32_t ExpertOf(uint32_t entry) const {
+    return IsCopy(entry) ? entry - table_.num_experts() : entry;
+  }
+  const ExpertTable& TableOf(uint32_t entry) const {
+    return IsCopy(entry) ? *copies_ : table_;
+  }
+  ExpertCache& CacheOf(uint32_t entry) {
+    return IsCopy(entry) ? *copy_cache_ : *cache_;
+  }
+  bool PinEntry(uint32_t entry, uint32_t num_tokens) {
+    return CacheOf(entry).Pin(ExpertOf(entry), num_tokens);
+  }
+  ExpertCache::State StateOf(uint32_t entry) {
+    return CacheOf(entry).state(ExpertOf(entry));
+  }
+  size_t SizeBytes(uint32_t entry) const {
+    return TableOf(entry).SizeBytes(ExpertOf(entry));
+  }
+
+  uint32_t EntryFor(uint32_t expert, bool may_be_copy);
   void ReleaseHandedOut();
   void StartReads();
   void StartGuesses();
@@ -142,16 +185,18 @@ class ExpertTiers {
   void TakeGuess(uint32_t expert);
   bool IsAhead(uint32_t expert) const;
   void ReleaseGuesses(bool ahead_too);
-  void Start(uint32_t expert);
+  void Start(uint32_t entry);
   Status TakeIn(const Fetched& fetched);
   Status HandleFailure(const Fetched& fetched);
 
   ExpertTable table_;
+  std::optional<ExpertTable> copies_;
   std::unique_ptr<ExpertCache> cache_;
+  std::unique_ptr<ExpertCache> copy_cache_;  // null: no copies
   std::unique_ptr<ExpertFetcher> fetcher_;
-  std::vector<model::ExpertWeights> weights_;  // [experts], of resident ones
+  std::vector<model::ExpertWeights> weights_;  // [entries], of resident ones
   std::vector<uint32_t> pinned_;               // for good
-  std::vector<uint8_t> num_tries_;             // [experts], of loading ones
+  std::vector<uint8_t> num_tries_;             // [entries], of loading ones
   std::vector<uint8_t> is_guess_;  // [experts], read on a guess, not used yet
   std::vector<uint8_t> is_held_;   // [experts], for the turn it is guessed for
 
@@ -163,8 +208,9 @@ class ExpertTiers {
   std::vector<uint32_t> handed_out_;   // positions
   std::vector<uint32_t> num_tokens_;   // by position
   std::vector<uint32_t> ids_;          // the layer's experts, by position
-  std::vector<uint32_t> missing_;      // experts whose read has not begun
-  std::vector<uint32_t> position_of_;  // [experts], kUnwanted: not waited for
+  std::vector<uint32_t> missing_;      // entries whose read has not begun
+  std::vector<uint32_t> position_of_;  // [entries], kUnwanted: not waited for
+  std::vector<uint32_t> entry_of_;     // [experts], what stands for each
   std::vector<uint32_t> guesses_;      // experts, the likeliest last
   GuessLimits guess_limits_;
   std::vector<uint32_t> held_;  // experts, of is_held_

@@ -9,7 +9,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "experts/expert_copy.h"
 #include "formats/gguf.h"
+#include "kernels/quantize.h"
 #include "model/config_reader.h"
 
 namespace muster::experts {
@@ -29,23 +31,33 @@ std::span<std::byte> Room(AlignedBuffer& buffer, size_t size_bytes) {
 // Sizes and names of the experts' places, shard by shard.
 class Placer {
  public:
-  Placer(PackManifest& manifest, uint64_t shard_bytes)
-      : manifest_(manifest), most_(shard_bytes) {}
+  Placer(std::vector<uint64_t>& shards, uint64_t shard_bytes)
+      : shards_(shards), most_(shard_bytes) {}
 
-  void Place(formats::PackedLayer& layer, uint32_t expert) {
-    const uint64_t size_bytes = layer.layout.size_bytes;
-    auto& shards = manifest_.shard_bytes;
-    if (shards.empty() || shards.back() + size_bytes > most_) {
-      shards.push_back(0);
+  formats::PackedLayer Place(const ExpertLayout& layout,
+                             const std::vector<uint32_t>& order) {
+    formats::PackedLayer layer{.layout = layout, .experts = {}};
+    layer.experts.resize(order.size());
+    for (const uint32_t expert : order) {
+      layer.experts[expert] = PlaceOne(layout.size_bytes);
     }
-    layer.experts[expert] = {.file = static_cast<uint32_t>(shards.size() - 1),
-                             .offset = shards.back(),
-                             .checksum = {}};
-    shards.back() += size_bytes;
+    return layer;
   }
 
  private:
-  PackManifest& manifest_;
+  formats::PackedExpert PlaceOne(uint64_t size_bytes) {
+    if (shards_.empty() || shards_.back() + size_bytes > most_) {
+      shards_.push_back(0);
+    }
+    const formats::PackedExpert placed = {
+        .file = static_cast<uint32_t>(shards_.size() - 1),
+        .offset = shards_.back(),
+        .checksum = {}};
+    shards_.back() += size_bytes;
+    return placed;
+  }
+
+  std::vector<uint64_t>& shards_;
   const uint64_t most_;
 };
 
@@ -132,7 +144,8 @@ Result<std::vector<int64_t>> PackSource::ModifiedTimes() const {
 }
 
 Result<PackManifest> PackSource::Plan(const ExpertOrder& order,
-                                      uint64_t shard_bytes) const {
+                                      uint64_t shard_bytes,
+                                      std::optional<DType> copies) const {
   PackManifest manifest;
   manifest.muster_version = MUSTER_VERSION;
   manifest.source_format = files_.format;
@@ -156,12 +169,25 @@ Result<PackManifest> PackSource::Plan(const ExpertOrder& order,
                             kExpertAlignment * kExpertAlignment;
     manifest.tensors.push_back({.info = std::move(tensor), .checksum = {}});
   }
-  Placer placer(manifest, shard_bytes);
+  Placer placer(manifest.shard_bytes, shard_bytes);
   for (size_t l = 0; l < layouts_.size(); ++l) {
-    formats::PackedLayer layer{.layout = layouts_[l], .experts = {}};
-    layer.experts.resize(order[l].size());
-    for (const uint32_t expert : order[l]) placer.Place(layer, expert);
-    manifest.layers.push_back(std::move(layer));
+    manifest.layers.push_back(placer.Place(layouts_[l], order[l]));
+  }
+  if (!copies) return manifest;
+  Placer copy_placer(manifest.copy_shard_bytes, shard_bytes);
+  for (size_t l = 0; l < layouts_.size(); ++l) {
+    auto layout = Result<ExpertLayout>(ExpertLayout());
+    if (!order[l].empty()) layout = CopyLayout(layouts_[l], *copies);
+    if (!layout.ok()) {
+      return Status(layout.status().code(),
+                    fmt::format("{}: layer {}: {}", files_.path, l,
+                                layout.status().message()));
+    }
+    manifest.copies.push_back(copy_placer.Place(*layout, order[l]));
+  }
+  if (manifest.copy_shard_bytes.empty()) {
+    return InvalidArgument(fmt::format(
+        "{}: has no routed experts to make low-bit copies of", files_.path));
   }
   return manifest;
 }
@@ -191,15 +217,15 @@ Result<Checksum> PackSource::Produce(const PackManifest& manifest,
                                      const Checksum* expected,
                                      const io::OutputFile& out,
                                      UnitBuffers& buffers) const {
-  return unit.is_expert ? ProduceExpert(manifest, unit, expected, out, buffers)
-                        : ProduceTensor(manifest, unit, expected, out, buffers);
+  return unit.kind == UnitKind::kTensor
+             ? ProduceTensor(manifest, unit, expected, out, buffers)
+             : ProduceExpert(manifest, unit, expected, out, buffers);
 }
 
-Result<Checksum> PackSource::ProduceExpert(const PackManifest& manifest,
-                                           const PackUnit& unit,
-                                           const Checksum* expected,
-                                           const io::OutputFile& out,
-                                           UnitBuffers& buffers) const {
+// The expert of the unit, in its slot.
+Result<std::span<std::byte>> PackSource::ReadExpert(
+    const PackManifest& manifest, const PackUnit& unit,
+    UnitBuffers& buffers) const {
   const auto [layer, index] = unit.expert;
   if (layer >= layouts_.size() ||
       index >= index_.layers[layer].experts.size() ||
@@ -220,14 +246,38 @@ Result<Checksum> PackSource::ProduceExpert(const PackManifest& manifest,
     bytes[i] = dst.data();
     at += dst.size();
   }
-  const std::span<std::byte> slot = Room(buffers.slot, unit.size_bytes);
+  const std::span<std::byte> slot =
+      Room(buffers.slot, layouts_[layer].size_bytes);
   ExpertConverter(refs).ConvertAll(bytes.data(), slot.data());
-  const Checksum checksum = ChecksumOf(slot);
+  return slot;
+}
+
+Result<Checksum> PackSource::ProduceExpert(const PackManifest& manifest,
+                                           const PackUnit& unit,
+                                           const Checksum* expected,
+                                           const io::OutputFile& out,
+                                           UnitBuffers& buffers) const {
+  ASSIGN_OR_RETURN(std::span<std::byte> made,
+                   ReadExpert(manifest, unit, buffers));
+  if (unit.kind == UnitKind::kCopy) {
+    const uint32_t layer = unit.expert.layer;
+    const ExpertLayout& wanted = manifest.copies[layer].layout;
+    const auto layout = CopyLayout(layouts_[layer], wanted.gate.shape.type);
+    if (!layout.ok() || !(*layout == wanted) ||
+        !kernels::CanQuantizeTo(wanted.gate.shape.type)) {
+      return NotThatModel(files_.path, "it has no " + Describe(manifest, unit) +
+                                           " of that form");
+    }
+    const std::span<std::byte> copy = Room(buffers.copy, unit.size_bytes);
+    MakeCopy(layouts_[layer], made.data(), wanted, copy.data());
+    made = copy;
+  }
+  const Checksum checksum = ChecksumOf(made);
   if (expected != nullptr && checksum != *expected) {
     return NotThatModel(files_.path,
                         Describe(manifest, unit) + " has other weights");
   }
-  RETURN_IF_ERROR(out.WriteAt(unit.offset, slot));
+  RETURN_IF_ERROR(out.WriteAt(unit.offset, made));
   return checksum;
 }
 

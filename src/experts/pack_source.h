@@ -24,6 +24,7 @@ namespace muster::experts {
 struct UnitBuffers {
   AlignedBuffer source;  // as the files have it
   AlignedBuffer slot;    // as the pack has it
+  AlignedBuffer copy;    // likewise, in fewer bits
 };
 
 // Immutable: any number of threads may produce units.
@@ -42,9 +43,12 @@ class PackSource {
 
   // The manifest of its pack, complete but for checksums, SHA-256 and time.
   // Experts stand layer by layer in `order`; a shard holds at most
-  // `shard_bytes`, unless an expert alone is larger.
+  // `shard_bytes`, unless an expert alone is larger. With `copies`, low-bit
+  // copies of that type stand in the same order in shards of their own: fails
+  // with kInvalidArgument where the experts cannot have them.
   Result<formats::PackManifest> Plan(const ExpertOrder& order,
-                                     uint64_t shard_bytes) const;
+                                     uint64_t shard_bytes,
+                                     std::optional<DType> copies) const;
 
   // A description's text, by its name; nullopt: the model has none.
   Result<std::optional<std::string>> Description(std::string_view name) const;
@@ -66,6 +70,9 @@ class PackSource {
                                  const PackUnit& unit, const Checksum* expected,
                                  const io::OutputFile& out,
                                  UnitBuffers& buffers) const;
+  Result<std::span<std::byte>> ReadExpert(const formats::PackManifest& manifest,
+                                          const PackUnit& unit,
+                                          UnitBuffers& buffers) const;
   Result<Checksum> ProduceTensor(const formats::PackManifest& manifest,
                                  const PackUnit& unit, const Checksum* expected,
                                  const io::OutputFile& out,

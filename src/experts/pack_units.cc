@@ -8,6 +8,25 @@ namespace muster::experts {
 
 using formats::PackManifest;
 
+namespace {
+
+void AddExperts(const std::vector<formats::PackedLayer>& layers, UnitKind kind,
+                size_t first_file, std::vector<PackUnit>& units) {
+  for (uint32_t l = 0; l < layers.size(); ++l) {
+    const formats::PackedLayer& layer = layers[l];
+    for (uint32_t e = 0; e < layer.experts.size(); ++e) {
+      units.push_back({.kind = kind,
+                       .expert = {l, e},
+                       .file = first_file + layer.experts[e].file,
+                       .offset = layer.experts[e].offset,
+                       .size_bytes = layer.layout.size_bytes,
+                       .padded_bytes = layer.layout.size_bytes});
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<PackUnit> UnitsOf(const PackManifest& manifest) {
   std::vector<PackUnit> units;
   for (size_t i = 0; i < manifest.tensors.size(); ++i) {
@@ -21,17 +40,9 @@ std::vector<PackUnit> UnitsOf(const PackManifest& manifest) {
                          kExpertAlignment * kExpertAlignment});
   }
   const size_t num_dense = units.size();
-  for (uint32_t l = 0; l < manifest.layers.size(); ++l) {
-    const formats::PackedLayer& layer = manifest.layers[l];
-    for (uint32_t e = 0; e < layer.experts.size(); ++e) {
-      units.push_back({.is_expert = true,
-                       .expert = {l, e},
-                       .file = size_t{layer.experts[e].file} + 1,
-                       .offset = layer.experts[e].offset,
-                       .size_bytes = layer.layout.size_bytes,
-                       .padded_bytes = layer.layout.size_bytes});
-    }
-  }
+  AddExperts(manifest.layers, UnitKind::kExpert, 1, units);
+  AddExperts(manifest.copies, UnitKind::kCopy, 1 + manifest.shard_bytes.size(),
+             units);
   std::sort(units.begin() + static_cast<ptrdiff_t>(num_dense), units.end(),
             [](const PackUnit& a, const PackUnit& b) {
               return a.file != b.file ? a.file < b.file : a.offset < b.offset;
@@ -40,21 +51,34 @@ std::vector<PackUnit> UnitsOf(const PackManifest& manifest) {
 }
 
 size_t NumFiles(const PackManifest& manifest) {
-  return 1 + manifest.shard_bytes.size();
+  return 1 + manifest.shard_bytes.size() + manifest.copy_shard_bytes.size();
 }
 
-std::string FileName(size_t file) {
-  return file == 0 ? std::string(formats::kDenseName)
-                   : formats::ShardName(file - 1);
+std::string FileName(const PackManifest& manifest, size_t file) {
+  if (file == 0) return std::string(formats::kDenseName);
+  const size_t num_shards = manifest.shard_bytes.size();
+  return file <= num_shards ? formats::ShardName(file - 1)
+                            : formats::CopyShardName(file - 1 - num_shards);
 }
 
 uint64_t FileBytes(const PackManifest& manifest, size_t file) {
-  return file == 0 ? manifest.dense_bytes : manifest.shard_bytes[file - 1];
+  if (file == 0) return manifest.dense_bytes;
+  const size_t num_shards = manifest.shard_bytes.size();
+  return file <= num_shards ? manifest.shard_bytes[file - 1]
+                            : manifest.copy_shard_bytes[file - 1 - num_shards];
 }
 
 Checksum& ChecksumOfUnit(PackManifest& manifest, const PackUnit& unit) {
-  if (!unit.is_expert) return manifest.tensors[unit.tensor].checksum;
-  return manifest.layers[unit.expert.layer].experts[unit.expert.index].checksum;
+  const auto [layer, index] = unit.expert;
+  switch (unit.kind) {
+    case UnitKind::kTensor:
+      break;
+    case UnitKind::kExpert:
+      return manifest.layers[layer].experts[index].checksum;
+    case UnitKind::kCopy:
+      return manifest.copies[layer].experts[index].checksum;
+  }
+  return manifest.tensors[unit.tensor].checksum;
 }
 
 const Checksum& ChecksumOfUnit(const PackManifest& manifest,
@@ -63,10 +87,16 @@ const Checksum& ChecksumOfUnit(const PackManifest& manifest,
 }
 
 std::string Describe(const PackManifest& manifest, const PackUnit& unit) {
-  return unit.is_expert ? fmt::format("layer {}, expert {}", unit.expert.layer,
-                                      unit.expert.index)
-                        : fmt::format("tensor '{}'",
-                                      manifest.tensors[unit.tensor].info.name);
+  const auto [layer, index] = unit.expert;
+  switch (unit.kind) {
+    case UnitKind::kTensor:
+      break;
+    case UnitKind::kExpert:
+      return fmt::format("layer {}, expert {}", layer, index);
+    case UnitKind::kCopy:
+      return fmt::format("layer {}, low-bit copy of expert {}", layer, index);
+  }
+  return fmt::format("tensor '{}'", manifest.tensors[unit.tensor].info.name);
 }
 
 }  // namespace muster::experts

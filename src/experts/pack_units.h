@@ -1,5 +1,6 @@
-// The units of a pack: dense tensors and experts, each with its bytes and its
-// checksum. What is written, checked and repaired one at a time.
+// The units of a pack: dense tensors, experts and their low-bit copies, each
+// with its bytes and its checksum. What is written, checked and repaired one at
+// a time.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,13 @@
 
 namespace muster::experts {
 
+enum class UnitKind : uint8_t { kTensor, kExpert, kCopy };
+
 struct PackUnit {
-  bool is_expert = false;
+  UnitKind kind = UnitKind::kTensor;
   size_t tensor = 0;         // index into PackManifest::tensors
   routing::ExpertId expert;  // or which expert
-  size_t file = 0;           // 0: dense.bin; n: shard n - 1
+  size_t file = 0;  // 0: dense.bin; then shards of experts, then of copies
   uint64_t offset = 0;
   uint64_t size_bytes = 0;    // what the checksum covers
   uint64_t padded_bytes = 0;  // zeros fill the rest of the last page
@@ -26,14 +29,15 @@ std::vector<PackUnit> UnitsOf(const formats::PackManifest& manifest);
 
 // Files by their number, as PackUnit::file has it.
 size_t NumFiles(const formats::PackManifest& manifest);
-std::string FileName(size_t file);
+std::string FileName(const formats::PackManifest& manifest, size_t file);
 uint64_t FileBytes(const formats::PackManifest& manifest, size_t file);
 
 Checksum& ChecksumOfUnit(formats::PackManifest& manifest, const PackUnit& unit);
 const Checksum& ChecksumOfUnit(const formats::PackManifest& manifest,
                                const PackUnit& unit);
 
-// For people: "layer 3, expert 17" or "tensor 'output.weight'".
+// For people: "layer 3, expert 17", "layer 3, low-bit copy of expert 17" or
+// "tensor 'output.weight'".
 std::string Describe(const formats::PackManifest& manifest,
                      const PackUnit& unit);
 

@@ -45,7 +45,7 @@ class Verifier {
     for (const auto& file : manifest_.descriptions) CheckDescription(file);
     for (size_t i = 0; i < NumFiles(manifest_); ++i) OpenFile(i);
     for (const PackUnit& unit : units_) {
-      check_.num_experts += unit.is_expert ? 1 : 0;
+      check_.num_experts += unit.kind == UnitKind::kExpert ? 1 : 0;
       progress_.total_bytes += unit.padded_bytes;
     }
     RETURN_IF_ERROR(
@@ -87,16 +87,16 @@ class Verifier {
   // are others, because they are what is repaired.
   void OpenFile(size_t i) {
     const uint64_t expected = FileBytes(manifest_, i);
-    auto file = io::File::Open(fs::path(folder_) / FileName(i));
+    auto file = io::File::Open(fs::path(folder_) / FileName(manifest_, i));
     std::optional<io::File>& place = files_.emplace_back();
     if (file.ok() && file->size_bytes() != expected) {
-      Add({.file = FileName(i),
+      Add({.file = FileName(manifest_, i),
            .part = kWholeFile,
            .size_bytes = expected,
            .what = fmt::format("{} bytes, expected {}", file->size_bytes(),
                                expected)});
     } else if (!file.ok()) {
-      Add({.file = FileName(i),
+      Add({.file = FileName(manifest_, i),
            .part = kWholeFile,
            .size_bytes = expected,
            .what = file.status().code() == Code::kNotFound
@@ -110,7 +110,7 @@ class Verifier {
     const std::string what = FaultOf(unit);
     progress_.done_bytes += unit.padded_bytes;
     if (what.empty()) return;
-    Add({.file = FileName(unit.file),
+    Add({.file = FileName(manifest_, unit.file),
          .part = Describe(manifest_, unit),
          .offset = unit.offset,
          .size_bytes = unit.size_bytes,
@@ -211,12 +211,14 @@ Status RepairPack(const std::string& folder, const PackCheck& check,
   const std::vector<PackUnit> units = UnitsOf(manifest);
   UnitBuffers buffers;
   for (size_t i = 0; i < NumFiles(manifest); ++i) {
-    if (!files.contains(FileName(i))) continue;
-    ASSIGN_OR_RETURN(const auto out,
-                     io::OutputFile::Open(fs::path(folder) / FileName(i)));
+    if (!files.contains(FileName(manifest, i))) continue;
+    ASSIGN_OR_RETURN(
+        const auto out,
+        io::OutputFile::Open(fs::path(folder) / FileName(manifest, i)));
     RETURN_IF_ERROR(out.Resize(FileBytes(manifest, i)));
     for (const PackUnit& unit : units) {
-      if (unit.file != i || !damaged.contains({FileName(i), unit.offset})) {
+      if (unit.file != i ||
+          !damaged.contains({FileName(manifest, i), unit.offset})) {
         continue;
       }
       RETURN_IF_ERROR(source

@@ -60,7 +60,8 @@ class PackWriter {
 
   Result<PackResult> Write(const ExpertOrder& order) {
     RETURN_IF_ERROR(CheckTarget());
-    ASSIGN_OR_RETURN(manifest_, source_.Plan(order, options_.shard_bytes));
+    ASSIGN_OR_RETURN(
+        manifest_, source_.Plan(order, options_.shard_bytes, options_.copies));
     ASSIGN_OR_RETURN(modified_, source_.ModifiedTimes());
     units_ = UnitsOf(manifest_);
     RETURN_IF_ERROR(CheckDisk());
@@ -149,7 +150,8 @@ class PackWriter {
     }
     if (!journal_->resumed()) RemoveLeftovers();
     for (size_t i = 0; i < NumFiles(manifest_); ++i) {
-      ASSIGN_OR_RETURN(auto file, io::OutputFile::Open(partial_ / FileName(i)));
+      ASSIGN_OR_RETURN(auto file,
+                       io::OutputFile::Open(partial_ / FileName(manifest_, i)));
       RETURN_IF_ERROR(file.Resize(FileBytes(manifest_, i)));
       files_.push_back(std::move(file));
     }
@@ -163,7 +165,8 @@ class PackWriter {
     for (const auto& entry : fs::directory_iterator(partial_, error)) {
       const std::string name = entry.path().filename();
       if (name == formats::kDenseName || name == formats::kManifestName ||
-          (name.starts_with("experts-") && name.ends_with(".bin"))) {
+          ((name.starts_with("experts-") || name.starts_with("copies-")) &&
+           name.ends_with(".bin"))) {
         leftovers.push_back(entry.path());
       }
     }
@@ -174,7 +177,7 @@ class PackWriter {
   bool SizesFit() const {
     for (size_t i = 0; i < NumFiles(manifest_); ++i) {
       std::error_code error;
-      if (fs::file_size(partial_ / FileName(i), error) !=
+      if (fs::file_size(partial_ / FileName(manifest_, i), error) !=
           FileBytes(manifest_, i)) {
         return false;
       }
@@ -339,7 +342,7 @@ class PackWriter {
 
   PackResult Summary() const {
     PackResult result{.size_bytes = PackBytes(),
-                      .num_shards = manifest_.shard_bytes.size(),
+                      .num_shards = NumFiles(manifest_) - 1,
                       .num_units = units_.size(),
                       .num_resumed_units = num_resumed_};
     for (const auto& layer : manifest_.layers) {

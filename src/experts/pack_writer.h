@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -21,6 +22,8 @@ struct PackProgress {
 struct PackOptions {
   size_t num_threads = 1;  // as many read and convert at once
   uint64_t shard_bytes = uint64_t{4} << 30;
+  // Of each expert a low-bit copy in this type, too (kernels/quantize.h).
+  std::optional<DType> copies = {};
   bool force = false;  // replaces a pack that stands there
   // Asked now and then, by any thread; true: stop, keeping what is done. May be
   // empty.
@@ -30,7 +33,7 @@ struct PackOptions {
 struct PackResult {
   uint64_t size_bytes = 0;  // of all files of the pack
   size_t num_experts = 0;
-  size_t num_shards = 0;
+  size_t num_shards = 0;  // with experts or copies
   size_t num_units = 0;
   size_t num_resumed_units = 0;  // done by an earlier call
 };

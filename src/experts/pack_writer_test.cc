@@ -57,6 +57,11 @@ class PackWriterTest : public ::testing::Test {
                      nullptr);
   }
 
+  // Rows of 256 weights, as copies need them.
+  static fs::path Demo() {
+    return fs::path(MUSTER_SOURCE_DIR) / "models/demo/demo-moe-q8_0.gguf";
+  }
+
   // By name; the manifest's time is left out.
   static std::map<std::string, std::string> FilesOf(const fs::path& folder) {
     std::map<std::string, std::string> files;
@@ -236,6 +241,69 @@ TEST_F(PackWriterTest, AFlippedBitAnywhereIsFoundAndRepaired) {
       ASSERT_EQ(ReadAll(pack / name), bytes) << name << " byte " << at;
     }
   }
+}
+
+TEST_F(PackWriterTest, CopiesStandInFilesOfTheirOwnAndChangeNoOther) {
+  ASSERT_TRUE(PackFile(Demo(), folder_ / "plain", {}).ok());
+  const auto packed = PackFile(Demo(), folder_ / "one",
+                               {.num_threads = 1, .copies = DType::kQ2_K});
+  ASSERT_TRUE(packed.ok()) << packed.status().message();
+  ASSERT_TRUE(PackFile(Demo(), folder_ / "four",
+                       {.num_threads = 4, .copies = DType::kQ2_K})
+                  .ok());
+  const auto plain = FilesOf(folder_ / "plain");
+  auto with_copies = FilesOf(folder_ / "one");
+  EXPECT_EQ(FilesOf(folder_ / "four"), with_copies);
+  uint64_t copy_bytes = 0;
+  std::erase_if(with_copies, [&](const auto& file) {
+    const bool is_copies = file.first.starts_with("copies-");
+    copy_bytes += is_copies ? file.second.size() : 0;
+    return is_copies;
+  });
+  with_copies["manifest"] = plain.at("manifest");
+  EXPECT_EQ(with_copies, plain);
+  const auto files = formats::OpenModelFiles(folder_ / "one");
+  ASSERT_TRUE(files.ok()) << files.status().message();
+  const uint64_t size_bytes = files->pack->copies[0].layout.size_bytes;
+  EXPECT_EQ(copy_bytes, packed->num_experts * size_bytes);
+  // 2.6 bits a weight, 8.5 of Q8_0, and what panels add to either.
+  EXPECT_LT(100 * size_bytes, 35 * files->pack->layers[0].layout.size_bytes);
+}
+
+TEST_F(PackWriterTest, WhatCannotHaveCopiesIsRefused) {
+  const auto status = [&](const fs::path& model, DType type) {
+    return PackFile(model, folder_ / "out", {.copies = type}).status();
+  };
+  const Status narrow = status(Golden("qwen3_moe/model.gguf"), DType::kQ2_K);
+  EXPECT_EQ(narrow.code(), Code::kInvalidArgument);
+  EXPECT_THAT(narrow.message(), HasSubstr("layer 0: rows of experts have"));
+  EXPECT_THAT(status(Golden("qwen2/model.gguf"), DType::kQ2_K).message(),
+              HasSubstr("no routed experts"));
+  EXPECT_FALSE(fs::exists(folder_ / "out.partial"));
+}
+
+TEST_F(PackWriterTest, AFlippedBitInACopyIsFoundNamedAndRepaired) {
+  const fs::path pack = folder_ / "pack";
+  ASSERT_TRUE(PackFile(Demo(), pack, {.copies = DType::kQ3_K}).ok());
+  const auto files = formats::OpenModelFiles(pack);
+  const auto& copy = files->pack->copies[1].experts[3];
+  const fs::path shard = files->pack->copy_paths[copy.file];
+  const std::string good = ReadAll(shard);
+  std::string bad = good;
+  bad[copy.offset + 5000] ^= 1;
+  WriteAll(shard, bad);
+  const auto damages = Damages(pack);
+  ASSERT_EQ(damages.size(), 1u);
+  EXPECT_EQ(damages[0].part, "layer 1, low-bit copy of expert 3");
+  EXPECT_EQ(damages[0].file, shard.filename());
+  EXPECT_EQ(damages[0].offset, copy.offset);
+  const Status repaired = Repair(pack, Demo());
+  ASSERT_TRUE(repaired.ok()) << repaired.message();
+  EXPECT_EQ(ReadAll(shard), good);
+  fs::remove(shard);
+  EXPECT_FALSE(formats::OpenModelFiles(pack).ok());
+  ASSERT_TRUE(Repair(pack, Demo()).ok());
+  EXPECT_EQ(ReadAll(shard), good);
 }
 
 TEST_F(PackWriterTest, DamageNamesLayerAndExpert) {

@@ -115,7 +115,13 @@ class PackOpener {
       pack_->paths.push_back(PathOf(ShardName(i)));
       RETURN_IF_ERROR(CheckSize(pack_->paths.back(), manifest_.shard_bytes[i]));
     }
+    for (size_t i = 0; i < manifest_.copy_shard_bytes.size(); ++i) {
+      pack_->copy_paths.push_back(PathOf(CopyShardName(i)));
+      RETURN_IF_ERROR(
+          CheckSize(pack_->copy_paths.back(), manifest_.copy_shard_bytes[i]));
+    }
     pack_->layers = std::move(manifest_.layers);
+    pack_->copies = std::move(manifest_.copies);
     model_.pack = std::move(pack_);
     return {};
   }

@@ -16,7 +16,7 @@ namespace muster::formats {
 
 // An expert's bytes: ExpertLayout::size_bytes of them, whole pages.
 struct PackedExpert {
-  uint32_t file = 0;    // index into ExpertPack::paths
+  uint32_t file = 0;    // index into ExpertPack::paths, or its copy_paths
   uint64_t offset = 0;  // a multiple of kExpertAlignment
   Checksum checksum;    // of all its bytes
 };
@@ -30,6 +30,11 @@ struct PackedLayer {
 struct ExpertPack {
   std::vector<std::string> paths;   // of the shards with experts
   std::vector<PackedLayer> layers;  // by layer of the model
+
+  // Low-bit copies of the experts: matrices of the same rows and columns in
+  // types of fewer bytes. Layers and experts as in `layers`; empty: none.
+  std::vector<std::string> copy_paths;  // of the shards with copies
+  std::vector<PackedLayer> copies;
 
   // Of a tensor in dense.bin, by its offset; nullptr: none begins there.
   const Checksum* DenseChecksum(uint64_t offset) const;

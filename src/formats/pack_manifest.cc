@@ -66,6 +66,10 @@ std::string ShardName(size_t number) {
   return fmt::format("experts-{:05}.bin", number);
 }
 
+std::string CopyShardName(size_t number) {
+  return fmt::format("copies-{:05}.bin", number);
+}
+
 std::vector<std::string_view> DescriptionNames(Format source) {
   if (source == Format::kGguf) return {kMetadataName};
   return {"config.json", "generation_config.json", "tokenizer.json",
@@ -118,6 +122,11 @@ std::string WriteManifest(const PackManifest& m) {
       Lines(m.packed_tensors,
             [](const TensorInfo& tensor) { return TensorHead(tensor) + "]"; }),
       fmt::join(m.shard_bytes, ","), Lines(m.layers, LayerText));
+  if (!m.copies.empty()) {
+    text += fmt::format(
+        ",\n\"copies\":{{\"shard_sizes\":[{}],\n\"layers\":{}}}",
+        fmt::join(m.copy_shard_bytes, ","), Lines(m.copies, LayerText));
+  }
   const std::string checksum = ToHex(ChecksumOf(std::string_view(text)));
   return fmt::format("{}{}{}{}", text, kTailStart, checksum, kTailEnd);
 }

@@ -46,10 +46,15 @@ struct PackManifest {
   std::vector<TensorInfo> packed_tensors;
   std::vector<uint64_t> shard_bytes;  // of experts-00000.bin and so on
   std::vector<PackedLayer> layers;
+  // Low-bit copies, as in ExpertPack; both empty: none.
+  std::vector<uint64_t> copy_shard_bytes;  // of copies-00000.bin and so on
+  std::vector<PackedLayer> copies;
 };
 
 // "experts-00007.bin".
 std::string ShardName(size_t number);
+// "copies-00007.bin".
+std::string CopyShardName(size_t number);
 // Names that a description may have: nothing else is opened.
 std::vector<std::string_view> DescriptionNames(Format source);
 // True when tensors of `type` and `shape` can be: whole blocks, no overflow.
@@ -65,7 +70,7 @@ Result<PackManifest> ReadManifest(std::string_view text,
 
 // Everything but the checksum of the text itself. All offsets and sizes agree
 // with one another: tensors follow each other without holes or overlap, and so
-// do the experts of each shard.
+// do the experts of each shard; copies are of all experts, in their shapes.
 Result<PackManifest> ParseManifest(std::string_view text,
                                    const std::string& path);
 

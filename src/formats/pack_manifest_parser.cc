@@ -54,14 +54,13 @@ class Parser {
     m_.dense_bytes = Number("dense_size");
     ForEach(List("tensors"), [&](element e) { ReadTensor(e); });
     ForEach(List("packed_tensors"), [&](element e) { ReadPackedTensor(e); });
-    ForEach(List("shard_sizes"), [&](element e) {
-      if (m_.shard_bytes.size() == kMaxShards) return Fail("shard_sizes");
-      m_.shard_bytes.push_back(NumberOf(e, "shard_sizes"));
-    });
-    ForEach(List("layers"), [&](element e) { ReadLayer(e); });
+    ReadExperts(root_, m_.shard_bytes, m_.layers);
+    ReadCopies();
     RETURN_IF_ERROR(status_);
     RETURN_IF_ERROR(CheckDense());
-    RETURN_IF_ERROR(CheckShards());
+    RETURN_IF_ERROR(CheckShards(m_.shard_bytes, m_.layers, ShardName));
+    RETURN_IF_ERROR(CheckCopies());
+    RETURN_IF_ERROR(CheckShards(m_.copy_shard_bytes, m_.copies, CopyShardName));
     return std::move(m_);
   }
 
@@ -89,12 +88,13 @@ class Parser {
                     path_, version, panels, kPackVersion, kPanelLayoutVersion));
   }
 
-  // Fields of the root.
-  element Field(const char* name) {
+  element FieldOf(object fields, const char* name) {
     element value;
-    if (root_[name].get(value) != simdjson::SUCCESS) Fail(name);
+    if (fields[name].get(value) != simdjson::SUCCESS) Fail(name);
     return value;
   }
+  // Fields of the root.
+  element Field(const char* name) { return FieldOf(root_, name); }
   std::string Text(const char* name) {
     const element value = Field(name);
     return status_.ok() ? TextOf(value, name) : "";
@@ -103,8 +103,9 @@ class Parser {
     const element value = Field(name);
     return status_.ok() ? NumberOf(value, name) : 0;
   }
-  array List(const char* name) {
-    const element value = Field(name);
+  array List(const char* name) { return List(root_, name); }
+  array List(object fields, const char* name) {
+    const element value = FieldOf(fields, name);
     return status_.ok() ? ListOf(value, name) : array();
   }
 
@@ -224,9 +225,33 @@ class Parser {
     m_.packed_tensors.push_back(std::move(tensor));
   }
 
-  MatrixShape ReadMatrix(object layer, const char* name) {
+  void ReadExperts(object fields, std::vector<uint64_t>& shard_bytes,
+                   std::vector<PackedLayer>& layers) {
+    if (!status_.ok()) return;
+    ForEach(List(fields, "shard_sizes"), [&](element e) {
+      if (shard_bytes.size() == kMaxShards) return Fail("shard_sizes");
+      shard_bytes.push_back(NumberOf(e, "shard_sizes"));
+    });
+    ForEach(List(fields, "layers"), [&](element e) {
+      if (layers.size() == kMaxLayers) return Fail("layers");
+      ReadLayer(e, shard_bytes.size(), layers.emplace_back());
+    });
+  }
+
+  // What a pack need not have.
+  void ReadCopies() {
     element value;
-    if (layer[name].get(value) != simdjson::SUCCESS) Fail(name);
+    if (!status_.ok() || root_["copies"].get(value) != simdjson::SUCCESS) {
+      return;
+    }
+    object fields;
+    if (value.get(fields) != simdjson::SUCCESS) return Fail("copies");
+    ReadExperts(fields, m_.copy_shard_bytes, m_.copies);
+    if (m_.copies.empty()) Fail("copies");
+  }
+
+  MatrixShape ReadMatrix(object layer, const char* name) {
+    const element value = FieldOf(layer, name);
     if (!status_.ok()) return {};
     const auto entries = Entries(value, 3, 5, name);
     if (entries.empty()) return {};
@@ -254,9 +279,7 @@ class Parser {
             .scale_tile_cols = tile_cols};
   }
 
-  void ReadLayer(element value) {
-    if (m_.layers.size() == kMaxLayers) return Fail("layers");
-    PackedLayer& layer = m_.layers.emplace_back();
+  void ReadLayer(element value, size_t num_shards, PackedLayer& layer) {
     if (value.is_null()) return;
     object fields;
     element size, experts;
@@ -277,7 +300,7 @@ class Parser {
       const auto entries = Entries(e, 3, 3, "experts");
       if (entries.empty()) return;
       const uint64_t file = NumberOf(entries[0], "experts");
-      if (file >= m_.shard_bytes.size()) return Fail("experts");
+      if (file >= num_shards) return Fail("experts");
       layer.experts.push_back(
           {.file = static_cast<uint32_t>(file),
            .offset = NumberOf(entries[1], "experts"),
@@ -302,13 +325,39 @@ class Parser {
     return Error("'dense_size' is not what the tensors need");
   }
 
+  // Each expert has one that can take its place.
+  Status CheckCopies() const {
+    if (m_.copies.empty()) return {};
+    const auto alike = [](const PackedLayer& layer, const PackedLayer& copy) {
+      return copy.experts.size() == layer.experts.size() &&
+             (layer.experts.empty() ||
+              (IsCopyOf(copy.layout.gate.shape, layer.layout.gate.shape) &&
+               IsCopyOf(copy.layout.up.shape, layer.layout.up.shape) &&
+               IsCopyOf(copy.layout.down.shape, layer.layout.down.shape)));
+    };
+    if (std::equal(m_.layers.begin(), m_.layers.end(), m_.copies.begin(),
+                   m_.copies.end(), alike)) {
+      return {};
+    }
+    return Error(
+        "'copies' are not of each expert, with its rows and columns, in a "
+        "quantised type");
+  }
+
+  static bool IsCopyOf(const MatrixShape& copy, const MatrixShape& matrix) {
+    return copy.rows == matrix.rows && copy.cols == matrix.cols &&
+           IsQuantized(copy.type);
+  }
+
   // Experts fill each shard without holes or overlap.
-  Status CheckShards() const {
+  Status CheckShards(const std::vector<uint64_t>& shard_bytes,
+                     const std::vector<PackedLayer>& layers,
+                     std::string (*name_of)(size_t)) const {
     struct Range {
       uint64_t offset, size_bytes;
     };
-    std::vector<std::vector<Range>> shards(m_.shard_bytes.size());
-    for (const PackedLayer& layer : m_.layers) {
+    std::vector<std::vector<Range>> shards(shard_bytes.size());
+    for (const PackedLayer& layer : layers) {
       for (const PackedExpert& expert : layer.experts) {
         shards[expert.file].push_back({expert.offset, layer.layout.size_bytes});
       }
@@ -319,16 +368,16 @@ class Parser {
       uint64_t end = 0;
       for (const Range& range : shards[s]) {
         // No overflow: end is at most the shard's size when we go on.
-        if (range.offset != end || range.size_bytes > m_.shard_bytes[s] - end) {
+        if (range.offset != end || range.size_bytes > shard_bytes[s] - end) {
           return Error(fmt::format(
               "experts of {} overlap, leave a hole or end beyond it at byte {}",
-              ShardName(s), range.offset));
+              name_of(s), range.offset));
         }
         end += range.size_bytes;
       }
-      if (end != m_.shard_bytes[s]) {
+      if (end != shard_bytes[s]) {
         return Error(fmt::format("experts of {} fill {} of its {} bytes",
-                                 ShardName(s), end, m_.shard_bytes[s]));
+                                 name_of(s), end, shard_bytes[s]));
       }
     }
     return {};

@@ -39,6 +39,20 @@ PackManifest Small() {
   return m;
 }
 
+// The same with low-bit copies of its two experts, in one shard.
+PackManifest WithCopies() {
+  PackManifest m = Small();
+  const MatrixShape up{.type = DType::kQ4_0, .rows = 32, .cols = 64};
+  const MatrixShape down{.type = DType::kQ4_0, .rows = 64, .cols = 32};
+  m.copies.resize(2);
+  m.copies[1].layout = LayOutExpert(up, up, down);
+  const uint64_t copy_bytes = m.copies[1].layout.size_bytes;
+  EXPECT_EQ(copy_bytes, 2 * kExpertAlignment);
+  m.copies[1].experts = {{0, copy_bytes, {11, 12}}, {0, 0, {13, 14}}};
+  m.copy_shard_bytes = {2 * copy_bytes};
+  return m;
+}
+
 TEST(PackManifestTest, WhatIsWrittenIsRead) {
   const PackManifest wrote = Small();
   const auto read = ReadManifest(WriteManifest(wrote), "m");
@@ -56,6 +70,20 @@ TEST(PackManifestTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(WriteManifest(*read), WriteManifest(wrote));
 }
 
+TEST(PackManifestTest, CopiesAreReadAndMayBeMissing) {
+  const PackManifest wrote = WithCopies();
+  const auto read = ReadManifest(WriteManifest(wrote), "m");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->copy_shard_bytes, wrote.copy_shard_bytes);
+  ASSERT_EQ(read->copies.size(), 2u);
+  EXPECT_TRUE(read->copies[0].experts.empty());
+  EXPECT_TRUE(read->copies[1].layout == wrote.copies[1].layout);
+  EXPECT_EQ(read->copies[1].experts[0].checksum, (Checksum{11, 12}));
+  EXPECT_TRUE(read->layers[1].layout == wrote.layers[1].layout);
+  EXPECT_EQ(WriteManifest(*read), WriteManifest(wrote));
+  EXPECT_TRUE(ReadManifest(WriteManifest(Small()), "m")->copies.empty());
+}
+
 TEST(PackManifestTest, TilesOfFp8ScalesAreKept) {
   PackManifest m = Small();
   const MatrixShape fp8{.type = DType::kF8E4M3,
@@ -71,7 +99,7 @@ TEST(PackManifestTest, TilesOfFp8ScalesAreKept) {
 }
 
 TEST(PackManifestTest, EveryFlippedBitIsFound) {
-  const std::string text = WriteManifest(Small());
+  const std::string text = WriteManifest(WithCopies());
   for (size_t i = 0; i < text.size() * 8; ++i) {
     std::string flipped = text;
     flipped[i / 8] = static_cast<char>(flipped[i / 8] ^ (1 << i % 8));
@@ -80,7 +108,7 @@ TEST(PackManifestTest, EveryFlippedBitIsFound) {
 }
 
 TEST(PackManifestTest, EveryTruncationIsFound) {
-  const std::string text = WriteManifest(Small());
+  const std::string text = WriteManifest(WithCopies());
   for (size_t size = 0; size < text.size(); ++size) {
     ASSERT_FALSE(ReadManifest(text.substr(0, size), "m").ok()) << size;
     if (size + 1 == text.size()) break;  // what ends is the line alone
@@ -98,7 +126,7 @@ struct Edit {
 class HostileManifestTest : public ::testing::TestWithParam<Edit> {};
 
 TEST_P(HostileManifestTest, IsRefused) {
-  std::string text = WriteManifest(Small());
+  std::string text = WriteManifest(WithCopies());
   const size_t at = text.find(GetParam().from);
   ASSERT_NE(at, std::string::npos) << text;
   text.replace(at, std::string_view(GetParam().from).size(), GetParam().to);
@@ -154,7 +182,22 @@ INSTANTIATE_TEST_SUITE_P(
              "gate"},
         Edit{"\"expert_size\":12288", "\"expert_size\":4096", "expert_size"},
         Edit{"null", "[[[[[[[[[[1]]]]]]]]]]", "not valid JSON"},
-        Edit{"null", "{}", "layers"}));
+        Edit{"null", "{}", "layers"},
+        Edit{"\"copies\":{", "\"copies\":7,\"other\":{", "copies"},
+        Edit{"\"copies\":{", "\"copies\":{},\"other\":{", "shard_sizes"},
+        Edit{"\"copies\":{\"shard_sizes\":[16384],\n\"layers\":[\nnull,\n",
+             "\"copies\":{\"shard_sizes\":[16384],\n\"layers\":[\n",
+             "not of each expert"},
+        Edit{"[16384]", "[20480]", "copies-00000.bin fill 16384"},
+        Edit{"[16384]", "[8192]", "copies-00000.bin"},
+        Edit{"[0,8192,\"", "[1,8192,\"", "experts"},
+        Edit{"[0,8192,\"", "[0,0,\"", "copies-00000.bin overlap"},
+        Edit{"[0,8192,\"", "[0,18446744073709547520,\"", "hole"},
+        // As large, but another shape.
+        Edit{"\"gate\":[\"Q4_0\",32,64]", "\"gate\":[\"Q4_0\",64,32]", ""},
+        Edit{"\"gate\":[\"Q4_0\",32,64]", "\"gate\":[\"I8\",32,64]", ""},
+        Edit{"\"gate\":[\"Q4_0\",32,64]", "\"gate\":[\"Q4_0\",0,64]", "gate"},
+        Edit{"\"expert_size\":8192", "\"expert_size\":4096", "expert_size"}));
 
 }  // namespace
 }  // namespace muster::formats

@@ -37,10 +37,16 @@ struct TierOptions {
   bool io_uring = true;              // else a pool of reading threads
 };
 
-// Set: steps of few tokens prefer experts in memory, and their results depend
-// on what is there. None: routing is exact. Without tiers it makes no
-// difference.
-using RoutingChoice = std::optional<routing::CacheAware>;
+// What steps of few tokens may do about experts that are not in memory. Where
+// anything is set, results depend on what is there; nothing: they are exact.
+// Without tiers it makes no difference.
+struct RoutingChoice {
+  // Experts in memory are preferred.
+  std::optional<routing::CacheAware> cache_aware;
+  // An expert with less than this share of its token's weights is computed from
+  // its low-bit copy (routing/tail.h); the model must be a pack with copies.
+  std::optional<float> tail_weight;
+};
 
 struct EngineOptions {
   size_t num_threads = 0;        // 0: all cores that the process may use
@@ -51,7 +57,7 @@ struct EngineOptions {
   // part of the plan of memory.
   size_t logit_rows = 1;
   TierOptions tiers;
-  RoutingChoice cache_aware;
+  RoutingChoice routing;
 };
 
 }  // namespace muster::runtime

@@ -6,6 +6,7 @@
 #include "experts/expert_tiers.h"
 #include "kernels/elementwise.h"
 #include "routing/router.h"
+#include "routing/tail.h"
 #include "telemetry/trace.h"
 
 namespace muster::runtime {
@@ -28,19 +29,19 @@ constexpr size_t kMostReadsToGuess = 4;
 // And what was used within so many steps is worth more than a guess.
 constexpr uint64_t kStepsSpared = 2;
 
-// More rows than these route exactly whatever the options: together they call
-// so many experts that one row's stand-in rarely spares a read. A prompt's
-// result is exact but for a last chunk as short as this.
+// More rows than these are exact whatever the options: together they call so
+// many experts that one row's stand-in rarely spares a read. A prompt's result
+// is exact but for a last chunk as short as this.
 constexpr size_t kMostAwareRows = 4;
 
 }  // namespace
 
 ExpertStep::ExpertStep(const LoadedModel& model, ThreadPool& pool,
-                       const RoutingChoice& cache_aware,
+                       const RoutingChoice& choice,
                        std::optional<uint32_t> layers_ahead)
     : model_(model),
       pool_(pool),
-      cache_aware_(cache_aware),
+      choice_(choice),
       forms_(FormsOf(model)),
       next_experts_(model),
       prefetch_(layers_ahead) {}
@@ -152,7 +153,7 @@ void ExpertStep::Route(const StepRecord& record) {
 
 void ExpertStep::ChooseExperts() {
   const routing::RouterConfig& router = Config().router;
-  if (!cache_aware_ || model_.tiers == nullptr ||
+  if (!choice_.cache_aware || model_.tiers == nullptr ||
       turn_.num_rows > kMostAwareRows) {
     routing::Route(router, router_logits_.data(), nullptr, turn_.num_rows,
                    &routing_);
@@ -163,9 +164,9 @@ void ExpertStep::ChooseExperts() {
   for (uint32_t id = 0; id < router.num_experts; ++id) {
     in_memory_[id] = tiers.IsInMemory(static_cast<uint32_t>(turn_.layer), id);
   }
-  const size_t num_replaced =
-      routing::RouteCacheAware(router, *cache_aware_, router_logits_.data(),
-                               in_memory_, turn_.num_rows, &routing_);
+  const size_t num_replaced = routing::RouteCacheAware(
+      router, *choice_.cache_aware, router_logits_.data(), in_memory_,
+      turn_.num_rows, &routing_);
   tiers.CountChoices(routing_.ids.size(), num_replaced);
 }
 
@@ -178,6 +179,20 @@ void ExpertStep::GroupPairs() {
   }
 }
 
+// A group may be computed from its expert's copy where none of its rows minds.
+void ExpertStep::AllowCopies() {
+  may_be_copies_.clear();
+  if (!choice_.tail_weight || turn_.num_rows > kMostAwareRows) return;
+  routing::FindTail(routing_, *choice_.tail_weight, &in_tail_);
+  may_be_copies_.assign(groups_.expert_ids.size(), 1);
+  for (size_t g = 0; g < may_be_copies_.size(); ++g) {
+    for (size_t p = groups_.offsets[g]; p < groups_.offsets[g + 1]; ++p) {
+      may_be_copies_[g] &=
+          in_tail_[groups_.tokens[p] * routing_.top_k + groups_.slots[p]];
+    }
+  }
+}
+
 // Experts are computed as they come into memory; the shared one while the first
 // are read.
 Status ExpertStep::RunTieredExperts(PhaseClock& clock) {
@@ -187,8 +202,9 @@ Status ExpertStep::RunTieredExperts(PhaseClock& clock) {
   for (size_t g = 0; g < num_groups; ++g) {
     group_sizes_[g] = static_cast<uint32_t>(TokensOf(g).size());
   }
+  AllowCopies();
   tiers.Begin(static_cast<uint32_t>(turn_.layer), groups_.expert_ids,
-              group_sizes_);
+              group_sizes_, may_be_copies_);
   CountForeseen();
   GuessNextLayers();
   if (turn_.num_rows == 1 && tiers.AllInMemory()) {
@@ -278,9 +294,12 @@ std::vector<ExpertStep::Forms> ExpertStep::FormsOf(const LoadedModel& model) {
     for (const ExpertWeights& expert : weights.experts) {
       add(expert.gate.type, expert.up.type, expert.down.type, forms[l]);
     }
-    if (model.tiers != nullptr && model.config.layers[l].is_moe) {
+    if (model.tiers == nullptr || !model.config.layers[l].is_moe) continue;
+    for (const experts::ExpertTable* table :
+         {&model.tiers->table(), model.tiers->copies()}) {
+      if (table == nullptr) continue;
       const ExpertLayout& layout =
-          model.tiers->table().layer(static_cast<uint32_t>(l)).layout;
+          table->layer(static_cast<uint32_t>(l)).layout;
       add(layout.gate.shape.type, layout.up.shape.type, layout.down.shape.type,
           forms[l]);
     }

@@ -26,16 +26,15 @@ namespace muster::runtime {
 
 // Owns the scratch memory; grows to the largest batch that it has seen. The
 // result of a row depends on its sequence alone: not on the other rows, nor on
-// which experts were in memory and in what order the others came. With
-// cache-aware routing it depends on the number of rows and on which experts
-// were in memory, too.
+// which experts were in memory and in what order the others came. With a
+// RoutingChoice it depends on the number of rows and on which experts were in
+// memory, too.
 // One thread at a time; uses `pool` inside.
 class ExpertStep {
  public:
   // `model` and `pool` must outlive this object.
   ExpertStep(const LoadedModel& model, ThreadPool& pool,
-             const RoutingChoice& cache_aware,
-             std::optional<uint32_t> layers_ahead);
+             const RoutingChoice& choice, std::optional<uint32_t> layers_ahead);
 
   // Around the calls of Run for the layers of one step.
   void BeginStep(size_t num_rows);
@@ -82,6 +81,7 @@ class ExpertStep {
   void Route(const StepRecord& record);
   void ChooseExperts();
   void GroupPairs();
+  void AllowCopies();
   Status RunTieredExperts(PhaseClock& clock);
   void GuessNextLayers();
   void CountForeseen();
@@ -113,7 +113,7 @@ class ExpertStep {
 
   const LoadedModel& model_;
   ThreadPool& pool_;
-  RoutingChoice cache_aware_;
+  const RoutingChoice choice_;
   std::vector<Forms> forms_;  // [layers]
   kernels::ProductRunner products_;
   kernels::Activations activations_;        // of the rows
@@ -129,6 +129,8 @@ class ExpertStep {
   std::vector<uint32_t> pair_of_slot_;  // [rows, top_k] -> row of expert_out_
   std::vector<float> router_logits_;    // [rows, num_experts]
   std::vector<uint8_t> in_memory_;      // [num_experts], of this layer
+  std::vector<uint8_t> in_tail_;        // [rows, top_k]
+  std::vector<uint8_t> may_be_copies_;  // [groups]; empty: none may
   NextExperts next_experts_;
   PrefetchGovernor prefetch_;
   size_t layers_ahead_ = 0;  // whose experts this step guesses

@@ -42,13 +42,13 @@ Status Forward::Run(std::span<const BatchRow> batch, float* logits,
 }
 
 Forward::Forward(const LoadedModel& model, ThreadPool& pool,
-                 size_t context_length, const RoutingChoice& cache_aware,
+                 size_t context_length, const RoutingChoice& choice,
                  std::optional<uint32_t> layers_ahead)
     : model_(model),
       config_(model.config),
       pool_(pool),
       attention_(model.config, pool, context_length),
-      experts_(model, pool, cache_aware, layers_ahead) {}
+      experts_(model, pool, choice, layers_ahead) {}
 
 Status Forward::Embed(std::span<const BatchRow> batch) {
   const TraceZone zone("embed");

@@ -29,7 +29,7 @@ class Forward {
   // `model` and `pool` must outlive this object. Positions go up to
   // `context_length`.
   Forward(const LoadedModel& model, ThreadPool& pool, size_t context_length,
-          const RoutingChoice& cache_aware = {},
+          const RoutingChoice& choice = {},
           std::optional<uint32_t> layers_ahead = {});
 
   // Fails when an expert cannot be had from any tier: the rows' caches hold

@@ -74,9 +74,9 @@ bool ReadsDirectly(const TierOptions& options,
 
 std::unique_ptr<experts::ExpertStore> MakeStore(
     const formats::ModelFiles& files, const model::WeightIndex& index,
-    const experts::ExpertTable& table) {
+    const experts::ExpertTable& table, bool with_copies) {
   if (files.pack != nullptr) {
-    return std::make_unique<experts::PackStore>(files.pack);
+    return std::make_unique<experts::PackStore>(files.pack, with_copies);
   }
   std::vector<experts::SourceStore::SourceLayer> layers(table.num_layers());
   for (uint32_t l = 0; l < table.num_layers(); ++l) {
@@ -85,6 +85,28 @@ std::unique_ptr<experts::ExpertStore> MakeStore(
     }
   }
   return std::make_unique<experts::SourceStore>(files.paths, std::move(layers));
+}
+
+// Of the same experts, where copies were asked for. Fails with kInvalidArgument
+// where there are none.
+Result<std::optional<experts::ExpertTable>> CopyTable(
+    const formats::ModelFiles& files, const EngineOptions& options,
+    const experts::ExpertTable& table) {
+  std::optional<experts::ExpertTable> copies;
+  if (!options.routing.tail_weight) return copies;
+  if (files.pack == nullptr || files.pack->copies.empty()) {
+    return InvalidArgument(fmt::format(
+        "{}: has no low-bit copies of its experts, which --tail computes with: "
+        "make a pack that has them (muster pack MODEL OUT/ --tail q2_k)",
+        files.path));
+  }
+  std::vector<experts::ExpertTable::Layer> layers;
+  for (uint32_t l = 0; l < table.num_layers(); ++l) {
+    layers.push_back(table.layer(l));
+    layers.back().layout = files.pack->copies[l].layout;
+  }
+  copies.emplace(std::move(layers));
+  return copies;
 }
 
 Result<experts::PoolOptions> PoolRules(const TierOptions& options,
@@ -127,12 +149,15 @@ Status PlanTiers(const formats::ModelFiles& files,
   experts::WarmOptions warm;
   RemoteStore remote;
   experts::PoolOptions pool;
+  std::optional<experts::ExpertTable> copies;
   if (table.ok()) {
     ASSIGN_OR_RETURN(pool, PoolRules(options.tiers, *table));
-    store = MakeStore(files, index, *table);
+    ASSIGN_OR_RETURN(copies, CopyTable(files, options, *table));
+    store = MakeStore(files, index, *table, copies.has_value());
     warm.max_in_flight = ReadsInFlight(options.tiers, *store);
     demand.experts_bytes = table->total_bytes();
     demand.floor_bytes = experts::ExpertCache::FloorBytes(*table);
+    if (copies) demand.floor_bytes += experts::ExpertCache::FloorBytes(*copies);
     demand.staging_bytes =
         experts::WarmFetcher::StagingBytes(*store, *table, warm);
     ASSIGN_OR_RETURN(remote, OpenRemote(*store));
@@ -173,7 +198,8 @@ Status PlanTiers(const formats::ModelFiles& files,
                                      {.budget_bytes = loaded.plan.cache_bytes,
                                       .policy = options.tiers.policy,
                                       .pool = std::move(pool),
-                                      .populate_ahead = true}));
+                                      .populate_ahead = true},
+                                     std::move(copies)));
   if (fills) loaded.tiers->FillBehind();
   return {};
 }

@@ -19,7 +19,8 @@ struct WeightBytes {
 // Sets loaded.plan, and loaded.tiers where the plan is tiered. Fails with
 // kResourceExhausted when not even the floor fits, and with kUnsupported when
 // the experts of a layer differ in form, so that no slot fits them all, and
-// with kInvalidArgument on a list of experts that the model does not have.
+// with kInvalidArgument on a list of experts that the model does not have or
+// where low-bit copies were asked for and there are none.
 // REQUIRES: loaded.config is set.
 Status PlanTiers(const formats::ModelFiles& files,
                  const model::WeightIndex& index, const EngineOptions& options,

@@ -28,6 +28,10 @@ struct TierCounters {
   // stand in for one that was not in memory.
   uint64_t aware_choices = 0;
   uint64_t replaced_choices = 0;
+  // Experts that a turn computed from their low-bit copies, and what of copies
+  // was read for it, which fetched_bytes has too.
+  uint64_t tail_experts = 0;
+  uint64_t tail_bytes = 0;
   uint64_t evictions = 0;
   // Of them, of experts that had not earned their place, and that were idle.
   uint64_t transient_evictions = 0;
@@ -58,6 +62,8 @@ struct TierCounters {
     d.foreseen_experts -= earlier.foreseen_experts;
     d.aware_choices -= earlier.aware_choices;
     d.replaced_choices -= earlier.replaced_choices;
+    d.tail_experts -= earlier.tail_experts;
+    d.tail_bytes -= earlier.tail_bytes;
     d.evictions -= earlier.evictions;
     d.transient_evictions -= earlier.transient_evictions;
     d.idle_evictions -= earlier.idle_evictions;
@@ -87,6 +93,12 @@ struct TierCounters {
     return called_experts == 0 ? 0
                                : static_cast<double>(foreseen_experts) /
                                      static_cast<double>(called_experts);
+  }
+
+  double tail_share() const {
+    return queries == 0 ? 0
+                        : static_cast<double>(tail_experts) /
+                              static_cast<double>(queries);
   }
 
   double hit_rate() const {

@@ -34,7 +34,7 @@ Result<std::unique_ptr<Engine>> MakeEngine(
                                 .context_length = plan.context_length(),
                                 .chunk_tokens = variant.chunk_tokens,
                                 .kv_type = KvTypeOf(variant.kv_type),
-                                .cache_aware = plan.cache_aware});
+                                .routing = plan.routing});
 }
 
 Status MeasureDepth(Engine& engine, const BenchPlan& plan, size_t depth,

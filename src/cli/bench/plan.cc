@@ -61,14 +61,13 @@ uint64_t BenchPlan::num_tokens() const {
 
 Result<BenchPlan> MakePlan(const BenchFlags& flags,
                            const model::ModelConfig& config) {
-  ASSIGN_OR_RETURN(const auto cache_aware,
-                   ParseCacheAware(flags.engine.cache_aware));
+  ASSIGN_OR_RETURN(const auto routing, ParseRouting(flags.engine));
   BenchPlan plan = {.engines = EveryEngine(flags),
                     .depths = flags.depths,
                     .tests = EveryTest(flags),
                     .repetitions = flags.repetitions,
                     .phase_times = flags.roofline,
-                    .cache_aware = cache_aware};
+                    .routing = routing};
   std::sort(plan.depths.begin(), plan.depths.end());
   plan.depths.erase(std::unique(plan.depths.begin(), plan.depths.end()),
                     plan.depths.end());

@@ -49,7 +49,7 @@ struct BenchPlan {
   std::vector<BenchTest> tests;  // prompts first; a 0 in a list means none
   size_t repetitions = 1;
   bool phase_times = false;
-  runtime::RoutingChoice cache_aware;
+  runtime::RoutingChoice routing;
 
   // Positions that the deepest and longest test needs.
   size_t context_length() const;

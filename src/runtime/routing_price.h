@@ -1,4 +1,4 @@
-// What cache-aware routing costs and saves on a text, beside exact routing.
+// What a RoutingChoice costs and saves on a text, beside exact routing.
 #pragma once
 
 #include <atomic>
@@ -12,11 +12,11 @@
 
 namespace muster::runtime {
 
-struct CacheAwarePrice {
+struct RoutingPrice {
   Comparison comparison;  // the reference routes exactly
   uint64_t num_choices = 0;
-  uint64_t num_same_choices = 0;  // that exact routing makes too
-  telemetry::TierCounters aware;  // of this text alone
+  uint64_t num_same_choices = 0;    // that exact routing makes too
+  telemetry::TierCounters inexact;  // of this text alone
   telemetry::TierCounters exact;
 
   // Over all layers and tokens; includes what earlier choices changed in the
@@ -25,14 +25,13 @@ struct CacheAwarePrice {
 };
 
 // Runs both engines over the text token by token, as an answer would be made:
-// `aware` routes with the cache in view, `exact` as the router says. Begins
-// anew each `window` tokens. Both forget what they had; where their experts are
+// `inexact` by its RoutingChoice, `exact` as the router says. Begins anew
+// each `window` tokens. Both forget what they had; where their experts are
 // in tiers, those must be tiers of their own. Counts tokens in `done`. Blocks.
 // Fails as Engine::Append does. REQUIRES: two engines of one model; at least 2
 // tokens; 2 <= window <= both contexts.
-Result<CacheAwarePrice> PriceCacheAware(Engine& aware, Engine& exact,
-                                        std::span<const int32_t> tokens,
-                                        size_t window,
-                                        std::atomic<uint64_t>& done);
+Result<RoutingPrice> PriceRouting(Engine& inexact, Engine& exact,
+                                  std::span<const int32_t> tokens,
+                                  size_t window, std::atomic<uint64_t>& done);
 
 }  // namespace muster::runtime
