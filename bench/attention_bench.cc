@@ -36,6 +36,8 @@ void Decode(benchmark::State& state, KvType type) {
   const auto positions = static_cast<size_t>(state.range(0));
   const AlignedBuffer cache = FilledCache(type, positions);
   const size_t part_bytes = cache.size_bytes() / (2 * kKvHeads);
+  const size_t block_bytes =
+      part_bytes / (positions / kernels::kAttentionBlock);
   const size_t heads = kHeads / kKvHeads;
   const std::vector<float> q(heads * kHeadDim, 0.5f);
   std::vector<float> packed(q.size()), out(q.size());
@@ -51,11 +53,13 @@ void Decode(benchmark::State& state, KvType type) {
   for (auto _ : state) {
     for (size_t kv_head = 0; kv_head < kKvHeads; ++kv_head) {
       const std::byte* keys = cache.data() + 2 * kv_head * part_bytes;
-      const kernels::KvHeadView kv = {type, keys, keys + part_bytes, kHeadDim};
       kernels::PackQueries(tile, 0.1f, packed.data());
       kernels::ClearStates(tile, states.data());
       for (size_t b = 0; b < positions / kernels::kAttentionBlock; ++b) {
-        kernels::AttendBlock(tile, packed.data(), kv, b, partials.data());
+        const std::byte* block = keys + b * block_bytes;
+        kernels::AttendBlock(tile, packed.data(),
+                             {type, block, block + part_bytes, kHeadDim}, b,
+                             partials.data());
         kernels::MergeBlock(tile, b, partials.data(), states.data());
       }
       kernels::FinishStates(tile, states.data(), out.data());

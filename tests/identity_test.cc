@@ -27,6 +27,7 @@ using kernels::KvType;
 using runtime::BatchRow;
 using runtime::Forward;
 using runtime::KvCache;
+using runtime::KvPages;
 using runtime::LoadedModel;
 
 // Behind the longest chunk of 64 and no multiple of any chunk. The goldens were
@@ -119,7 +120,9 @@ class IdentityTest : public ::testing::TestWithParam<std::string> {
                   std::optional<uint32_t> layers_ahead = {}) {
     ThreadPool pool(num_threads);
     Forward forward(model, pool, prompt.size(), {}, layers_ahead);
-    KvCache kv(model.config, prompt.size(), KvType::kF16);
+    KvPages pages(model.config, KvType::kF16, KvPages::PagesFor(prompt.size()));
+    KvCache kv(&pages);
+    EXPECT_TRUE(kv.Reserve(prompt.size()));
     Logits logits(prompt.size() * vocab_size());
     for (size_t begin = 0; begin < prompt.size(); begin += chunk) {
       std::vector<BatchRow> batch;
@@ -142,12 +145,17 @@ class IdentityTest : public ::testing::TestWithParam<std::string> {
                                   size_t num_threads) {
     ThreadPool pool(num_threads);
     Forward forward(*model_, pool, kLongPrompt);
+    size_t num_pages = 0;
+    for (const Prompt& prompt : prompts) {
+      num_pages += KvPages::PagesFor(prompt.size());
+    }
+    KvPages pages(model_->config, KvType::kF16, num_pages);
     std::vector<KvCache> caches;
     std::vector<size_t> positions(prompts.size(), 0);
     std::vector<Logits> logits(prompts.size());
     caches.reserve(prompts.size());
     for (const Prompt& prompt : prompts) {
-      caches.emplace_back(model_->config, prompt.size(), KvType::kF16);
+      EXPECT_TRUE(caches.emplace_back(&pages).Reserve(prompt.size()));
     }
     for (size_t step = 0;; ++step) {
       std::vector<BatchRow> batch;

@@ -1,6 +1,7 @@
 // Packs of every model in tests/goldens against the models themselves.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +14,9 @@
 #include "formats/model_files.h"
 #include "formats/pack_manifest.h"
 #include "io/file.h"
+#include "routing/router.h"
 #include "runtime/engine.h"
+#include "runtime/scheduler.h"
 #include "tests/goldens.h"
 
 namespace muster {
@@ -204,6 +207,72 @@ TEST_F(DamagedPackTest, AFlippedBitOfAnExpertInATierFailsTheStepThatWantsIt) {
   EXPECT_EQ((*engine)->position(), 0u);
   flip_all_of_the_first_layer();  // repaired
   EXPECT_TRUE((*engine)->Append(tokens).ok());
+}
+
+// The experts of the first layer that a step over one token calls.
+std::vector<uint32_t> CalledInTheFirstLayer(runtime::Engine* engine,
+                                            int32_t token) {
+  std::vector<routing::Routing> routings;
+  engine->KeepRoutings(&routings);
+  engine->Rewind(0);
+  EXPECT_TRUE(engine->Append({&token, 1}).ok());
+  engine->KeepRoutings(nullptr);
+  return routings[0].ids;
+}
+
+// How a sequence ended.
+struct Ending : runtime::SequenceListener {
+  bool OnToken(int32_t, const runtime::TokenChances*) override { return true; }
+  void OnFinish(const runtime::Finish& f) override { finish = f; }
+  runtime::Finish finish;
+};
+
+// Of sequences in one step only those fail whose experts cannot be had.
+TEST_F(DamagedPackTest, AFlippedBitFailsTheSequencesThatWantItAndNoOther) {
+  const runtime::EngineOptions options = {.num_threads = 2,
+                                          .context_length = 16,
+                                          .kv_positions = 1024,
+                                          .logit_rows = 4,
+                                          .tiers = {.cache_bytes = 1 << 20}};
+  const auto files = formats::OpenModelFiles(pack_);
+  std::vector<uint32_t> spared, hit;  // by the tokens 1 and `victim`
+  int32_t victim = 2;
+  const auto is_spared = [&](uint32_t id) {
+    return std::ranges::find(spared, id) != spared.end();
+  };
+  {
+    const auto engine = runtime::Engine::Load(*files, options, nullptr);
+    ASSERT_TRUE(engine.ok()) << engine.status().message();
+    spared = CalledInTheFirstLayer(engine->get(), 1);
+    do {
+      hit = CalledInTheFirstLayer(engine->get(), ++victim);
+      std::erase_if(hit, is_spared);
+    } while (hit.empty());
+  }
+  Flip("experts-00000.bin",
+       files->pack->layers[0].experts[hit.front()].offset + 99);
+  auto engine = runtime::Engine::Load(*files, options, nullptr);
+  ASSERT_TRUE(engine.ok());
+  const auto scheduler = runtime::Scheduler::Create(
+      (*engine)->shared_model(), {.engine = options, .max_running = 4});
+  ASSERT_TRUE(scheduler.ok()) << scheduler.status().message();
+  std::vector<Ending> endings(3);
+  const int32_t prompts[] = {1, victim, 1};
+  for (size_t i = 0; i < 3; ++i) {
+    runtime::SequenceRequest request;
+    request.prompt = {prompts[i]};
+    request.max_tokens = 1;
+    ASSERT_TRUE((*scheduler)->Submit(std::move(request), &endings[i]).ok());
+  }
+  (*scheduler)->Step();
+  EXPECT_EQ(endings[0].finish.reason, runtime::FinishReason::kLength);
+  EXPECT_EQ(endings[1].finish.reason, runtime::FinishReason::kFailed);
+  EXPECT_EQ(endings[1].finish.status.code(), Code::kCorrupt);
+  EXPECT_EQ(endings[2].finish.reason, runtime::FinishReason::kLength);
+  const runtime::SchedulerStats stats = (*scheduler)->stats();
+  EXPECT_EQ(stats.failed_steps, 1u);
+  EXPECT_EQ(stats.step_tokens, 2u);
+  EXPECT_EQ((*scheduler)->routing().tokens(1), 2u);
 }
 
 TEST_F(DamagedPackTest, AFlippedBitOfADenseTensorIsNotComputedOn) {

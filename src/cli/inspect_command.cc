@@ -15,7 +15,7 @@
 #include "model/config_reader.h"
 #include "model/parameters.h"
 #include "model/weight_index.h"
-#include "runtime/kv_cache.h"
+#include "runtime/kv_pages.h"
 #include "runtime/loaded_model.h"
 
 namespace muster::cli {
@@ -46,7 +46,7 @@ Result<Inspection> Inspect(const std::string& path) {
   i.counts = model::CountParameters(i.read.config, index);
   i.weight_bytes = runtime::WeightMemoryBytes(index, i.files.pack.get());
   i.kv_bytes =
-      runtime::KvCache::BytesPerPosition(i.read.config, kernels::KvType::kF16);
+      runtime::KvPages::BytesPerPosition(i.read.config, kernels::KvType::kF16);
   for (const formats::TensorInfo& tensor : i.files.tensors) {
     i.bytes_by_type[std::string(Name(tensor.type))] += tensor.size_bytes;
   }

@@ -89,6 +89,8 @@ class GroupInBlock {
       : head_dim_(tile.head_dim),
         stride_(PartialFloats(tile.head_dim)),
         packed_(packed),
+        keys_(kv.keys),
+        values_(kv.values),
         partials_(partials) {
     const size_t block_begin = block * kAttentionBlock;
     for (size_t q = 0; q < kQueries; ++q) {
@@ -99,10 +101,6 @@ class GroupInBlock {
       common_.begin = std::max(common_.begin, range_[q].begin);
       common_.end = std::min(common_.end, range_[q].end);
     }
-    const size_t tile_offset =
-        block_begin / kKvTilePositions * KvTileBytes(kType, head_dim_);
-    keys_ = kv.keys + tile_offset;
-    values_ = kv.values + tile_offset;
   }
 
   void Run() {

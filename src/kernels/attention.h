@@ -56,7 +56,7 @@ void PackQueries(const QueryTile& tile, float scale, float* packed);
 
 // partials[query] = the attention of that query over the positions of `block`
 // that its row sees; not written where it sees none.
-// partials: [num_queries, PartialFloats]
+// kv: the tiles of that block alone; partials: [num_queries, PartialFloats]
 void AttendBlock(const QueryTile& tile, const float* packed,
                  const KvHeadView& kv, size_t block, float* partials);
 

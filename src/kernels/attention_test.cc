@@ -88,6 +88,15 @@ float Scale(size_t head_dim) {
   return 1.0f / std::sqrt(static_cast<float>(head_dim));
 }
 
+// The tiles of a block in those of a whole head.
+KvHeadView BlockOf(KvHeadView kv, size_t block) {
+  const size_t offset =
+      block * (kB / kKvTilePositions) * KvTileBytes(kv.type, kv.head_dim);
+  kv.keys += offset;
+  kv.values += offset;
+  return kv;
+}
+
 // All the functions in turn, as a caller uses them.
 void Attend(const QueryTile& tile, const KvHeadView& kv, float* out) {
   const size_t floats = tile.num_queries() * PartialFloats(tile.head_dim);
@@ -97,7 +106,8 @@ void Attend(const QueryTile& tile, const KvHeadView& kv, float* out) {
   ClearStates(tile, states.data());
   const size_t end = tile.ranges[tile.num_rows - 1].end;
   for (size_t block = tile.ranges[0].begin / kB; block * kB < end; ++block) {
-    AttendBlock(tile, packed.data(), kv, block, partials.data());
+    AttendBlock(tile, packed.data(), BlockOf(kv, block), block,
+                partials.data());
     MergeBlock(tile, block, partials.data(), states.data());
   }
   FinishStates(tile, states.data(), out);

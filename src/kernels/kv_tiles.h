@@ -19,7 +19,8 @@ enum class KvType : uint8_t {
 inline constexpr size_t kKvTilePositions = 32;
 inline constexpr size_t kKvColumn = 32;  // elements of a value side by side
 
-// The tiles of one KV head. Position p stands in tile p / 32, slot p % 32:
+// Tiles of one KV head, one behind the other. Of the positions that they hold,
+// number p stands in tile p / 32, slot p % 32:
 //   a tile of keys     [head_dim, 32 slots]
 //   a tile of values   [padded dim / 32, 32 slots, 32 elements]
 // elements first, then Q8's scales, for both: [head_dim / 32, 32 slots].

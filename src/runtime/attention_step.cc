@@ -7,7 +7,6 @@
 
 namespace muster::runtime {
 
-using kernels::KvHeadView;
 using kernels::QueryTile;
 
 namespace {
@@ -101,12 +100,12 @@ void AttentionStep::Attend(size_t layer, std::span<const BatchRow> batch,
                                  task.kv_head * config_.head_dim *
                                      (config_.num_heads / config_.num_kv_heads);
       const QueryTile tile = Queries(task, operands.q + first_float);
-      const KvHeadView kv = batch[task.first_row].kv->Head(layer, task.kv_head);
+      const CachedHead head = {*batch[task.first_row].kv, layer, task.kv_head};
       float* out = operands.out + first_float;
       if (task.split == kNotSplit) {
-        RunWhole(tile, kv, task, &scratch_[thread], out);
+        RunWhole(tile, head, task, &scratch_[thread], out);
       } else {
-        RunPart(tile, kv, task, &scratch_[thread], out);
+        RunPart(tile, head, task, &scratch_[thread], out);
       }
     }
   });
@@ -122,7 +121,7 @@ QueryTile AttentionStep::Queries(const AttentionTask& task,
           .head_dim = config_.head_dim};
 }
 
-void AttentionStep::RunWhole(const QueryTile& tile, const KvHeadView& kv,
+void AttentionStep::RunWhole(const QueryTile& tile, const CachedHead& head,
                              const AttentionTask& task, Scratch* scratch,
                              float* out) const {
   const size_t floats =
@@ -133,14 +132,14 @@ void AttentionStep::RunWhole(const QueryTile& tile, const KvHeadView& kv,
   kernels::PackQueries(tile, scale_, packed);
   kernels::ClearStates(tile, states);
   for (size_t block = task.first_block; block < task.end_block; ++block) {
-    kernels::AttendBlock(tile, packed, kv, block, partials);
+    kernels::AttendBlock(tile, packed, head.Block(block), block, partials);
     kernels::MergeBlock(tile, block, partials, states);
   }
   kernels::FinishStates(tile, states, out);
 }
 
 // The task that ends last merges the whole tile, in the order of blocks.
-void AttentionStep::RunPart(const QueryTile& tile, const KvHeadView& kv,
+void AttentionStep::RunPart(const QueryTile& tile, const CachedHead& head,
                             const AttentionTask& task, Scratch* scratch,
                             float* out) {
   const size_t floats =
@@ -152,7 +151,8 @@ void AttentionStep::RunPart(const QueryTile& tile, const KvHeadView& kv,
     return partials + (block - task.tile_first_block) * floats;
   };
   for (size_t block = task.first_block; block < task.end_block; ++block) {
-    kernels::AttendBlock(tile, packed, kv, block, of_block(block));
+    kernels::AttendBlock(tile, packed, head.Block(block), block,
+                         of_block(block));
   }
   if (tasks_left_[task.split].fetch_sub(1, std::memory_order_acq_rel) != 1) {
     return;

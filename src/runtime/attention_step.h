@@ -53,9 +53,18 @@ class AttentionStep {
   void Attend(size_t layer, std::span<const BatchRow> batch,
               const AttentionOperands& operands);
   kernels::QueryTile Queries(const AttentionTask& task, const float* q) const;
-  void RunWhole(const kernels::QueryTile& tile, const kernels::KvHeadView& kv,
+  // A KV head of one layer of a sequence.
+  struct CachedHead {
+    const KvCache& cache;
+    size_t layer;
+    size_t kv_head;
+    kernels::KvHeadView Block(size_t block) const {
+      return cache.Block(layer, kv_head, block);
+    }
+  };
+  void RunWhole(const kernels::QueryTile& tile, const CachedHead& head,
                 const AttentionTask& task, Scratch* scratch, float* out) const;
-  void RunPart(const kernels::QueryTile& tile, const kernels::KvHeadView& kv,
+  void RunPart(const kernels::QueryTile& tile, const CachedHead& head,
                const AttentionTask& task, Scratch* scratch, float* out);
 
   const model::ModelConfig& config_;

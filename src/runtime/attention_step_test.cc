@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <memory>
 #include <random>
 
 namespace muster::runtime {
@@ -55,9 +54,12 @@ class Runner {
       : config_(config),
         pool_(num_threads),
         step_(config_, pool_, kContext),
-        norm_(NormalFloats(config.head_dim, 99)) {
-    for (size_t i = 0; i < num_sequences; ++i) {
-      caches_.push_back(std::make_unique<KvCache>(config_, kContext, type));
+        norm_(NormalFloats(config.head_dim, 99)),
+        pages_(config_, type, num_sequences * KvPages::PagesFor(kContext)) {
+    // Pages in turns: those of a sequence do not follow each other.
+    caches_.resize(num_sequences, KvCache(&pages_));
+    for (size_t end = kB; end < kContext + kB; end += kB) {
+      for (KvCache& cache : caches_) EXPECT_TRUE(cache.Reserve(end));
     }
   }
 
@@ -78,7 +80,7 @@ class Runner {
     };
     for (const Part& part : parts) {
       for (size_t p = part.begin; p < part.end; ++p) {
-        batch.push_back({.position = p, .kv = caches_[part.sequence].get()});
+        batch.push_back({.position = p, .kv = &caches_[part.sequence]});
       }
       const Sequence& from = sequences[part.sequence];
       append(&q_, from.q, config_.q_dim(), part);
@@ -96,7 +98,7 @@ class Runner {
     return out;
   }
 
-  const KvCache& cache() const { return *caches_[0]; }
+  const KvCache& cache() const { return caches_[0]; }
   const std::vector<float>& turned_q() const { return q_; }  // of the last run
 
  private:
@@ -104,8 +106,26 @@ class Runner {
   ThreadPool pool_;
   AttentionStep step_;
   std::vector<float> norm_;
-  std::vector<std::unique_ptr<KvCache>> caches_;
+  KvPages pages_;
+  std::vector<KvCache> caches_;
   std::vector<float> q_;
+};
+
+// The tiles of all blocks of a head, one behind the other.
+struct WholeHead {
+  WholeHead(const KvCache& cache, size_t layer, size_t kv_head) {
+    for (size_t block = 0; block < cache.pages().size(); ++block) {
+      view = cache.Block(layer, kv_head, block);
+      const size_t bytes = kB / kernels::kKvTilePositions *
+                           kernels::KvTileBytes(view.type, view.head_dim);
+      keys.insert(keys.end(), view.keys, view.keys + bytes);
+      values.insert(values.end(), view.values, view.values + bytes);
+    }
+    view.keys = keys.data();
+    view.values = values.data();
+  }
+  std::vector<std::byte> keys, values;
+  kernels::KvHeadView view;
 };
 
 bool SameBits(std::span<const float> a, std::span<const float> b) {
@@ -170,6 +190,7 @@ TEST(AttentionStepTest, EachHeadAttendsToItsKvHeadWithinItsWindow) {
     Runner runner(config, kernels::KvType::kF32, 2, 1);
     const std::vector<float> out =
         runner.Run({&sequence, 1}, {{{0, 0, length}}});
+    const WholeHead heads[] = {{runner.cache(), 1, 0}, {runner.cache(), 1, 1}};
     for (const size_t row : {size_t{0}, size_t{1}, size_t{29}, size_t{30},
                              size_t{31}, kB - 1, kB, length - 1}) {
       for (size_t head = 0; head < config.num_heads; ++head) {
@@ -177,7 +198,7 @@ TEST(AttentionStepTest, EachHeadAttendsToItsKvHeadWithinItsWindow) {
         std::vector<float> expected(config.head_dim);
         const size_t end = row + 1;
         kernels::AttentionReference(
-            runner.turned_q().data() + at, runner.cache().Head(1, head / 3),
+            runner.turned_q().data() + at, heads[head / 3].view,
             {.begin = window == 0 ? 0 : end - std::min(end, window),
              .end = end},
             1.0f / std::sqrt(32.0f), expected.data());
@@ -198,13 +219,14 @@ TEST(AttentionStepTest, LayersDoNotShareTheirCache) {
   Runner runner(config, kernels::KvType::kF32, 1, 1);
   runner.Run({&sequence, 1}, {{{0, 0, 1}}});
   std::vector<float> value(config.head_dim);
-  kernels::LoadValue(kernels::KvType::kF32, runner.cache().Head(1, 1).values,
-                     config.head_dim, 0, value.data());
+  kernels::LoadValue(kernels::KvType::kF32,
+                     runner.cache().Block(1, 1, 0).values, config.head_dim, 0,
+                     value.data());
   EXPECT_TRUE(
       std::ranges::equal(value, std::span(sequence.v).last(config.head_dim)));
-  EXPECT_GE(runner.cache().Head(1, 0).keys,
-            runner.cache().Head(0, 1).values +
-                kContext / kernels::kKvTilePositions *
+  EXPECT_GE(runner.cache().Block(1, 0, 0).keys,
+            runner.cache().Block(0, 1, 0).values +
+                kB / kernels::kKvTilePositions *
                     kernels::KvTileBytes(kernels::KvType::kF32, 32));
 }
 

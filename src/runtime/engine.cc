@@ -19,20 +19,26 @@ telemetry::RoutingStats MakeRoutingStats(const model::ModelConfig& config) {
   return telemetry::RoutingStats(std::move(num_experts), std::move(top_k));
 }
 
-namespace {
-
-size_t ThreadsOrAll(const EngineOptions& options) {
+size_t NumThreads(const EngineOptions& options) {
   return options.num_threads == 0 ? DefaultNumThreads() : options.num_threads;
 }
 
-}  // namespace
+Status CheckInVocabulary(std::span<const int32_t> tokens, size_t vocab_size) {
+  for (const int32_t token : tokens) {
+    if (token < 0 || static_cast<size_t>(token) >= vocab_size) {
+      return InvalidArgument(fmt::format(
+          "token {} is outside the vocabulary of {}", token, vocab_size));
+    }
+  }
+  return {};
+}
 
 Result<std::unique_ptr<Engine>> Engine::Load(const formats::ModelFiles& files,
                                              const EngineOptions& options,
                                              LoadProgress* progress) {
   std::shared_ptr<const LoadedModel> model;
   {
-    ThreadPool loading_pool(ThreadsOrAll(options));
+    ThreadPool loading_pool(NumThreads(options));
     ASSIGN_OR_RETURN(model, LoadModel(files, options, loading_pool, progress));
   }
   return Create(std::move(model), options);
@@ -40,33 +46,29 @@ Result<std::unique_ptr<Engine>> Engine::Load(const formats::ModelFiles& files,
 
 Result<std::unique_ptr<Engine>> Engine::Create(
     std::shared_ptr<const LoadedModel> model, const EngineOptions& options) {
-  RETURN_IF_ERROR(KvCache::CheckType(model->config, options.kv_type));
+  RETURN_IF_ERROR(KvPages::CheckType(model->config, options.kv_type));
   return std::unique_ptr<Engine>(
-      new Engine(std::move(model), ThreadsOrAll(options), options));
+      new Engine(std::move(model), NumThreads(options), options));
 }
 
 Engine::Engine(std::shared_ptr<const LoadedModel> model, size_t num_threads,
                const EngineOptions& options)
     : pool_(num_threads),
       model_(std::move(model)),
-      forward_(*model_, pool_,
-               std::min(options.context_length, model_->config.context_length),
-               options.routing, options.tiers.layers_ahead),
-      kv_(model_->config,
-          std::min(options.context_length, model_->config.context_length),
-          options.kv_type),
+      context_length_(
+          std::min(options.context_length, model_->config.context_length)),
+      forward_(*model_, pool_, context_length_, options.routing,
+               options.tiers.layers_ahead),
+      kv_pages_(model_->config, options.kv_type,
+                KvPages::PagesFor(context_length_)),
       chunk_tokens_(std::max<size_t>(1, options.chunk_tokens)),
-      counters_{.routing = MakeRoutingStats(model_->config)} {}
+      counters_{.routing = MakeRoutingStats(model_->config)} {
+  CHECK(kv_.Reserve(context_length_));
+}
 
 Status Engine::CheckTokens(std::span<const int32_t> tokens) const {
   if (tokens.empty()) return InvalidArgument("there is no token to run");
-  const size_t vocab_size = model_->config.vocab_size;
-  for (const int32_t token : tokens) {
-    if (token < 0 || static_cast<size_t>(token) >= vocab_size) {
-      return InvalidArgument(fmt::format(
-          "token {} is outside the vocabulary of {}", token, vocab_size));
-    }
-  }
+  RETURN_IF_ERROR(CheckInVocabulary(tokens, model_->config.vocab_size));
   if (tokens.size() > context_length() - position_) {
     return InvalidArgument(fmt::format(
         "{} tokens behind {} are more than the context of {}: take a larger "

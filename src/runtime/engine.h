@@ -44,9 +44,9 @@ class Engine {
   const LoadedModel& model() const { return *model_; }
   std::shared_ptr<const LoadedModel> shared_model() const { return model_; }
   size_t num_threads() const { return pool_.num_threads(); }
-  size_t context_length() const { return kv_.capacity(); }
+  size_t context_length() const { return context_length_; }
   size_t chunk_tokens() const { return chunk_tokens_; }
-  size_t kv_bytes() const { return kv_.size_bytes(); }
+  size_t kv_bytes() const { return kv_pages_.size_bytes(); }
 
   // Tokens in the sequence so far.
   size_t position() const { return position_; }
@@ -99,8 +99,10 @@ class Engine {
   // Shared: engines of other thread counts or caches read the same weights, and
   // the last one frees them.
   std::shared_ptr<const LoadedModel> model_;
+  size_t context_length_;
   Forward forward_;
-  KvCache kv_;
+  KvPages kv_pages_;
+  KvCache kv_{&kv_pages_};
   size_t chunk_tokens_;
   size_t position_ = 0;
   EngineCounters counters_;
@@ -109,6 +111,12 @@ class Engine {
   std::vector<BatchRow> batch_;
   std::vector<float> logits_;
 };
+
+// What the options say or, where that is 0, all that the process may use.
+size_t NumThreads(const EngineOptions& options);
+
+// Fails with kInvalidArgument on a token that is not in the vocabulary.
+Status CheckInVocabulary(std::span<const int32_t> tokens, size_t vocab_size);
 
 // A RoutingStats of this model's shape.
 telemetry::RoutingStats MakeRoutingStats(const model::ModelConfig& config);

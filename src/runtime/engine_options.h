@@ -53,6 +53,8 @@ struct EngineOptions {
   size_t context_length = 4096;  // positions; at most the model's own
   size_t chunk_tokens = 512;     // prompt tokens a step
   kernels::KvType kv_type = kernels::KvType::kF16;
+  // Positions of all sequences of a scheduler; at least one context is taken.
+  size_t kv_positions = 0;
   // Tokens of which AppendForAllLogits may be asked at a time: their logits are
   // part of the plan of memory.
   size_t logit_rows = 1;

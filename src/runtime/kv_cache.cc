@@ -1,6 +1,6 @@
 #include "runtime/kv_cache.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 
 #include "base/check.h"
 
@@ -8,69 +8,45 @@ namespace muster::runtime {
 
 using kernels::kKvTilePositions;
 
-namespace {
-
-// Of the keys or the values of one head in one layer.
-size_t HeadBytes(const model::ModelConfig& config, size_t capacity,
-                 kernels::KvType type) {
-  return (capacity + kKvTilePositions - 1) / kKvTilePositions *
-         kernels::KvTileBytes(type, config.head_dim);
+bool KvCache::Reserve(size_t positions) {
+  while (capacity() < positions) {
+    std::optional<KvPage> page = pages_->Take();
+    if (!page) return false;
+    table_.push_back(*std::move(page));
+  }
+  return true;
 }
 
-}  // namespace
-
-Status KvCache::CheckType(const model::ModelConfig& config,
-                          kernels::KvType type) {
-  if (type != kernels::KvType::kQ8 || config.head_dim % 32 == 0) return {};
-  return InvalidArgument(fmt::format(
-      "a Q8 cache needs heads of a multiple of 32, this model's have {}",
-      config.head_dim));
-}
-
-uint64_t KvCache::SizeBytes(const model::ModelConfig& config, size_t capacity,
-                            kernels::KvType type) {
-  return uint64_t{config.layers.size()} * 2 * config.num_kv_heads *
-         HeadBytes(config, capacity, type);
-}
-
-KvCache::KvCache(const model::ModelConfig& config, size_t capacity,
-                 kernels::KvType type)
-    : num_kv_heads_(config.num_kv_heads),
-      head_dim_(config.head_dim),
-      capacity_(capacity),
-      type_(type),
-      tile_bytes_(kernels::KvTileBytes(type, config.head_dim)),
-      head_bytes_(HeadBytes(config, capacity, type)),
-      buffer_(SizeBytes(config, capacity, type)) {}
-
-size_t KvCache::BytesPerPosition(const model::ModelConfig& config,
-                                 kernels::KvType type) {
-  return config.layers.size() * 2 * config.num_kv_heads *
-         kernels::KvVectorBytes(type, config.head_dim);
+void KvCache::Truncate(size_t position) {
+  const size_t keep = std::min(table_.size(), KvPages::PagesFor(position));
+  table_.erase(table_.begin() + static_cast<std::ptrdiff_t>(keep),
+               table_.end());
 }
 
 void KvCache::Store(size_t layer, size_t position, const float* k,
                     const float* v) {
-  CHECK_LT(position, capacity_);
-  const size_t tile = position / kKvTilePositions * tile_bytes_;
+  CHECK_LT(position, capacity());
+  const KvPage& page = table_[position / kKvPagePositions];
+  const size_t tile = position % kKvPagePositions / kKvTilePositions;
+  const size_t offset = tile * pages_->tile_bytes();
   const size_t slot = position % kKvTilePositions;
-  for (size_t head = 0; head < num_kv_heads_; ++head) {
-    kernels::StoreKey(type_, k + head * head_dim_, head_dim_, slot,
-                      buffer_.data() + Offset(layer, 0, head) + tile);
-    kernels::StoreValue(type_, v + head * head_dim_, head_dim_, slot,
-                        buffer_.data() + Offset(layer, 1, head) + tile);
+  const size_t head_dim = pages_->head_dim();
+  for (size_t head = 0; head < pages_->num_kv_heads(); ++head) {
+    const KvPages::Tiles tiles = pages_->TilesOf(page, layer, head);
+    kernels::StoreKey(pages_->type(), k + head * head_dim, head_dim, slot,
+                      tiles.keys + offset);
+    kernels::StoreValue(pages_->type(), v + head * head_dim, head_dim, slot,
+                        tiles.values + offset);
   }
 }
 
-kernels::KvHeadView KvCache::Head(size_t layer, size_t kv_head) const {
-  return {.type = type_,
-          .keys = buffer_.data() + Offset(layer, 0, kv_head),
-          .values = buffer_.data() + Offset(layer, 1, kv_head),
-          .head_dim = head_dim_};
-}
-
-size_t KvCache::Offset(size_t layer, size_t part, size_t kv_head) const {
-  return ((layer * 2 + part) * num_kv_heads_ + kv_head) * head_bytes_;
+kernels::KvHeadView KvCache::Block(size_t layer, size_t kv_head,
+                                   size_t block) const {
+  const KvPages::Tiles tiles = pages_->TilesOf(table_[block], layer, kv_head);
+  return {.type = pages_->type(),
+          .keys = tiles.keys,
+          .values = tiles.values,
+          .head_dim = pages_->head_dim()};
 }
 
 }  // namespace muster::runtime

@@ -1,55 +1,58 @@
-// Keys and values of one sequence, all layers.
+// Keys and values of one sequence, all layers: a table of pages.
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
-#include "base/status.h"
 #include "kernels/kv_tiles.h"
-#include "model/config.h"
-#include "tensor/aligned_buffer.h"
+#include "runtime/kv_pages.h"
 
 namespace muster::runtime {
 
-// Threads may store different positions at once. No thread may read a layer
-// while another stores in it: neighbouring positions share tiles.
+// One thread at a time, but: threads may store different positions at once, and
+// no thread may read a layer while another stores in it, since neighbouring
+// positions share tiles.
 class KvCache {
  public:
-  // Fails with kInvalidArgument when the model's heads do not fit the type.
-  static Status CheckType(const model::ModelConfig& config,
-                          kernels::KvType type);
+  // `pages` must outlive this object.
+  explicit KvCache(KvPages* pages) : pages_(pages) {}
 
-  // Memory is taken at once and touched as positions are stored.
-  // REQUIRES: CheckType is ok.
-  KvCache(const model::ModelConfig& config, size_t capacity,
-          kernels::KvType type);
-
-  static size_t BytesPerPosition(const model::ModelConfig& config,
-                                 kernels::KvType type);
-
-  // What a cache of `capacity` positions takes.
+  // What a cache of `capacity` positions takes: whole pages.
   static uint64_t SizeBytes(const model::ModelConfig& config, size_t capacity,
-                            kernels::KvType type);
+                            kernels::KvType type) {
+    return KvPages::PagesFor(capacity) * KvPages::PageBytes(config, type);
+  }
 
-  size_t capacity() const { return capacity_; }  // positions
-  size_t size_bytes() const { return buffer_.size_bytes(); }
+  size_t capacity() const { return table_.size() * kKvPagePositions; }
+
+  // Takes pages until `positions` fit. False: none is left; it keeps what it
+  // got.
+  bool Reserve(size_t positions);
+
+  // Puts a share of a page behind what is there. From then on what the page
+  // holds may be read; nobody may store in it but where no share's owner reads.
+  void Append(KvPage page) { table_.push_back(std::move(page)); }
+
+  // Takes a page that holds the same in place of one of its own.
+  void Share(size_t number, KvPage page) { table_[number] = std::move(page); }
+
+  // Gives back the pages that only positions from `position` on need.
+  void Truncate(size_t position);
+
+  // Block b lies in page b.
+  const std::vector<KvPage>& pages() const { return table_; }
 
   // Stores one position of one layer.   k, v: [num_kv_heads, head_dim]
   // REQUIRES: position < capacity().
   void Store(size_t layer, size_t position, const float* k, const float* v);
 
-  kernels::KvHeadView Head(size_t layer, size_t kv_head) const;
+  // The tiles of one block of attention, as kernels::AttendBlock reads them.
+  // REQUIRES: block < pages().size().
+  kernels::KvHeadView Block(size_t layer, size_t kv_head, size_t block) const;
 
  private:
-  // Layout: [layer][key or value][kv_head][position / 32] tiles.
-  size_t Offset(size_t layer, size_t part, size_t kv_head) const;
-
-  size_t num_kv_heads_;
-  size_t head_dim_;
-  size_t capacity_;
-  kernels::KvType type_;
-  size_t tile_bytes_;
-  size_t head_bytes_;  // of the keys or the values of one head in one layer
-  AlignedBuffer buffer_;
+  KvPages* pages_;
+  std::vector<KvPage> table_;
 };
 
 }  // namespace muster::runtime

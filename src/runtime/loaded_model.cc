@@ -16,7 +16,7 @@
 #include "kernels/dequantize.h"
 #include "kernels/pack_panels.h"
 #include "kernels/scratch.h"
-#include "runtime/kv_cache.h"
+#include "runtime/kv_pages.h"
 #include "runtime/plan_tiers.h"
 
 namespace muster::runtime {
@@ -452,7 +452,7 @@ Result<std::unique_ptr<LoadedModel>> LoadModel(const formats::ModelFiles& files,
                                                LoadProgress* progress) {
   ASSIGN_OR_RETURN(auto read, model::ReadConfig(files));
   ASSIGN_OR_RETURN(const auto index, model::BindWeights(files, read));
-  RETURN_IF_ERROR(KvCache::CheckType(read.config, options.kv_type));
+  RETURN_IF_ERROR(KvPages::CheckType(read.config, options.kv_type));
   const formats::ExpertPack* pack = files.pack.get();
   std::vector<std::string> paths = files.paths;
   if (pack != nullptr) {

@@ -21,7 +21,8 @@ namespace {
 MemoryDemand DemandOf(const model::ModelConfig& config,
                       const EngineOptions& options) {
   const size_t positions =
-      std::min(options.context_length, config.context_length);
+      std::max(options.kv_positions,
+               std::min(options.context_length, config.context_length));
   return {.kv_bytes = KvCache::SizeBytes(config, positions, options.kv_type),
           .working_bytes =
               WorkingBytes(config, std::min(positions, options.chunk_tokens),

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "kernels/activations.h"
-#include "runtime/kv_cache.h"
+#include "kernels/kv_tiles.h"
 
 namespace muster::cli {
 namespace {
